@@ -1,0 +1,1 @@
+"""What touches the world: models, token counts and, through them, the network."""

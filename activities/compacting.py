@@ -1,0 +1,78 @@
+"""Messages to observations, entries to reflections."""
+
+import time
+
+from temporalio import activity
+
+from activities.failure import as_failure
+from activities.material import fetch
+from perdure.contract import OBSERVE, REFLECT, PartRef, PartResult
+from perdure.errors import ModelError
+from perdure.memory.compact import Compacted, identity
+from perdure.memory.message import Message
+from perdure.memory.observation import Observation
+from perdure.memory.policy import MemoryPolicy
+from perdure.memory.wire import sha256
+from perdure.model import Pool, Providers, SummaryCall, count
+
+
+class Compacting:
+    """The activities `observe` and `reflect`; `model` is for conversations that name none."""
+
+    def __init__(self, providers: Providers, pool: Pool, model: str) -> None:
+        self._providers = providers
+        self._model = model
+        self._pool = pool
+
+    @activity.defn(name=OBSERVE)
+    async def observe(self, ref: PartRef) -> PartResult:
+        """One observation of the messages that `ref` names."""
+        return await self._compact(ref)
+
+    @activity.defn(name=REFLECT)
+    async def reflect(self, ref: PartRef) -> PartResult:
+        """One reflection of the entries that `ref` names."""
+        return await self._compact(ref)
+
+    async def _compact(self, ref: PartRef) -> PartResult:
+        started = time.monotonic()
+        found = await fetch(ref)
+        sources = found["sources"]
+        # Token counts may have come in since; they are not part of what is summarised.
+        bare = [{k: v for k, v in s.items() if k != "tokens"} for s in sources]
+        if sha256(bare) != ref.sha256:
+            return PartResult()
+        policy = MemoryPolicy.model_validate(found["policy"])
+        if ref.instructions is not None:
+            policy = policy.model_copy(update={"instructions": ref.instructions})
+        model = "offline" if ref.extractive else found.get("model") or self._model
+        call = SummaryCall(
+            model=model,
+            level=ref.part.level,
+            target_tokens=ref.part.target_tokens,
+            sources=(
+                [Message.model_validate(s) for s in sources]
+                if ref.part.level == 1
+                else [Observation.model_validate(s) for s in sources]
+            ),
+            previous=found["previous"],
+            instructions=policy.instructions,
+        )
+        try:
+            summary = await self._providers.of(model).summarise(call)
+        except ModelError as error:
+            raise as_failure(error) from error
+        return PartResult(
+            compacted=Compacted(
+                content=summary.content,
+                tokens=await self._pool.run(count, summary.content),
+                method=summary.method,
+                model=summary.model,
+                prompt_version=summary.prompt_version,
+                identity=identity(
+                    ref.sha256, ref.part, policy, summary.prompt_version, summary.model
+                ),
+            ),
+            usage=summary.usage,
+            ms=round((time.monotonic() - started) * 1000),
+        )

@@ -1,0 +1,31 @@
+"""Where an activity gets what it works on: a query to the workflow that started it.
+
+The history then holds a reference instead of the material, so it grows by new text only.
+"""
+
+import json
+from typing import Any
+
+from temporalio import activity
+
+from perdure.contract import MATERIAL, CountRef, MaterialPage, MaterialQuery, PartRef, StepRef
+
+
+async def fetch(ref: StepRef | PartRef | CountRef) -> Any:
+    """The material that `ref` names, or None when the workflow has moved on from it.
+
+    Read from the exact run that scheduled the activity. Raises RPCError when no worker
+    answers the query; the activity is then tried again.
+    """
+    info = activity.info()
+    handle = activity.client().get_workflow_handle(
+        info.workflow_id or "", run_id=info.workflow_run_id
+    )
+    text, size = "", 1
+    while len(text) < size:
+        query = MaterialQuery(of=ref.model_dump(mode="json"), offset=len(text))
+        page = await handle.query(MATERIAL, query, result_type=MaterialPage)
+        if text and page.size != size:
+            return None
+        text, size = text + page.text, page.size
+    return json.loads(text)

@@ -1,0 +1,332 @@
+"""The words between client, workflow and activities: names, configuration, payloads.
+
+Everything here is plain JSON on the wire, so that the stock `temporal` CLI can speak it.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_serializer
+from pydantic_core.core_schema import SerializerFunctionWrapHandler
+
+from perdure.memory.blocks import (
+    IMPORT_BLOCKS,
+    USER_BLOCKS,
+    Block,
+    ContentError,
+    clean,
+    to_blocks,
+)
+from perdure.memory.compact import Compacted, Part
+from perdure.memory.message import Role
+from perdure.memory.observation import Observation
+from perdure.memory.policy import MemoryPolicy
+from perdure.memory.wire import canonical_json
+
+WORKFLOW = "ConversationWorkflow"
+TASK_QUEUE = "perdure"
+
+REPLY = "reply"
+OBSERVE = "observe"
+REFLECT = "reflect"
+COUNT = "count"
+
+# Temporal refuses payloads over 2 MB; larger content needs a store beside the history.
+MESSAGE_BYTES = 200_000
+IMPORT_BYTES = 1_000_000
+# `type` of the application error with which an update leaves a run that is being continued:
+# what it brought is kept or was never taken, so send the same id again.
+DRAINING = "Draining"
+REFUSED = "Refused"
+TURN_FAILED = "TurnFailed"
+# `type` of a failed `reply` whose request can never succeed: its message leaves the context.
+REQUEST_REFUSED = "RequestRefused"
+
+# The query with which an activity reads what it works on; see `MaterialQuery`.
+MATERIAL = "material"
+
+StopReason = str
+Urgency = Literal["background", "blocking", "emergency"]
+
+
+class Wire(BaseModel):
+    """A payload; absent and null mean the same, so nulls are not written."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_serializer(mode="wrap")
+    def _without_nulls(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = handler(self)
+        return {k: v for k, v in written.items() if v is not None}
+
+
+class ConversationConfig(Wire):
+    """The argument of the workflow. Every field has a default.
+
+    `model` and `summary_model` default to the worker's model; "offline" needs no key.
+    `turns_per_run` continues the workflow as new at least that often; by default it does so
+    when its history calls for it.
+    """
+
+    system: Annotated[str, Field(max_length=MESSAGE_BYTES)] = ""
+    model: Annotated[str, Field(min_length=1)] | None = None
+    summary_model: Annotated[str, Field(min_length=1)] | None = None
+    policy: MemoryPolicy = MemoryPolicy()
+    title: Annotated[str, Field(max_length=200)] = ""
+    user: Annotated[str, Field(max_length=200)] = ""
+    turns_per_run: Annotated[int, Field(ge=1)] | None = None
+
+
+class UserMessage(Wire):
+    """A message at the door: clean blocks, with the sender's id if there was one."""
+
+    content: list[Block]
+    id: str | None = None
+    pinned: bool = False
+
+
+class ImportedMessage(Wire):
+    """A message that was spoken elsewhere; `at` is when, if known."""
+
+    role: Role
+    content: list[Block]
+    at: datetime | None = None
+
+
+class ImportBatch(Wire):
+    """Messages that are taken in together, or not at all."""
+
+    messages: list[ImportedMessage]
+    id: str | None = None
+
+
+class Receipt(Wire):
+    """What `ask` gives back; the reply's text is read with the query `reply`.
+
+    `stop_reason` is the model's, or `pending` when the reply takes longer than `ask` waits.
+    """
+
+    message_id: str
+    turn: int | None = None
+    reply_seq: int | None = None
+    stop_reason: StopReason
+    error: str | None = None
+
+
+class ImportReceipt(Wire):
+    """What `import_messages` gives back: the range that the batch now has, both included."""
+
+    first_seq: int
+    last_seq: int
+
+
+class Usage(Wire):
+    """Tokens as the provider booked them; `input` is without the cached ones."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cache_read=self.cache_read + other.cache_read,
+            cache_write=self.cache_write + other.cache_write,
+        )
+
+
+class StepRef(Wire):
+    """Names the model call of a turn; `sha256` is the context's, which the activity checks."""
+
+    turn: int
+    step: int
+    sha256: str
+
+
+class ReplyResult(Wire):
+    """What the model said, or why it was not asked.
+
+    `stale`: the context is not the one that was meant (the worker's code has changed).
+    `over_window`: the counted request does not fit. `counts` holds tokens by seq of messages
+    that had none.
+    """
+
+    status: Literal["ok", "stale", "over_window"] = "ok"
+    content: list[Block] = []
+    stop_reason: StopReason | None = None
+    tokens: int | None = None
+    counts: dict[int, int] = {}
+    system_tokens: int | None = None
+    usage: Usage | None = None
+    model: str | None = None
+
+
+class PartRef(Wire):
+    """Names the source of one compaction; `sha256` is its hash, which the activity checks."""
+
+    part: Part
+    sha256: str
+    extractive: bool = False
+    instructions: str | None = None
+
+
+class PartResult(Wire):
+    """The summary of one part, or nothing when the source was not the one meant."""
+
+    compacted: Compacted | None = None
+    usage: Usage | None = None
+    ms: int = 0
+
+
+class MaterialQuery(Wire):
+    """Asks for what a reference names, as JSON text from the character `offset` on."""
+
+    of: dict[str, Any]
+    offset: int = 0
+
+
+class MaterialPage(Wire):
+    """A piece of that text, and the length of the whole; "null" when it is there no more."""
+
+    text: str
+    size: int
+
+
+class CountRef(Wire):
+    """Asks for the tokens of every message from `from_seq` on that has no count yet."""
+
+    from_seq: int
+
+
+class Counts(Wire):
+    """Tokens by seq, and of the system prompt."""
+
+    counts: dict[int, int]
+    system_tokens: int
+
+
+class LedgerRow(Wire):
+    """One compaction that was taken in. `sha256` is the observation's text's."""
+
+    type: Literal["memory_compacted"] = "memory_compacted"
+    at: datetime
+    turn: int
+    urgency: Urgency
+    observation: Observation
+    sha256: str
+    compression_ratio: float
+    messages_compressed: int
+    source_tokens: int
+    ms: int
+    usage: Usage | None = None
+
+
+def sentence(error: ValidationError, subject: str) -> str:
+    """A pydantic error as one sentence that names the field and what is wrong with it."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(p) for p in first["loc"])
+    place = f"{subject} {field}" if field else subject
+    if first["type"] == "extra_forbidden":
+        return f"{place}: there is no such field"
+    text = first["msg"].removeprefix("Value error, ")
+    given = "" if isinstance(first["input"], Mapping) else f", got {first['input']!r}"[:100]
+    return f"{place}: {text[0].lower()}{text[1:]}{given}"
+
+
+def parse_config(payload: Any) -> ConversationConfig:
+    """The workflow's argument; raises ContentError with one sentence."""
+    if payload is None:
+        return ConversationConfig()
+    try:
+        return ConversationConfig.model_validate(clean(payload))
+    except ValidationError as error:
+        raise ContentError(sentence(error, "config")) from None
+
+
+def _fields(payload: Any, subject: str, allowed: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(payload, Mapping):
+        raise ContentError(f"{subject} takes an object, not {type(payload).__name__}")
+    for name in payload:
+        if name not in allowed:
+            raise ContentError(f"{subject} has no field {name!r}; known are {', '.join(allowed)}")
+    return dict(payload)
+
+
+def _message_id(value: Any) -> str | None:
+    if value is None or (isinstance(value, str) and 0 < len(value) <= 200):
+        return None if value is None else str(clean(value))
+    raise ContentError("id must be a string of 1 to 200 characters")
+
+
+def size_of(blocks: list[Block]) -> int:
+    """UTF-8 bytes of blocks on the wire."""
+    return len(canonical_json(blocks).encode())
+
+
+def parse_user_message(payload: Any) -> UserMessage:
+    """A string or `{"content", "id"?, "pinned"?}`; raises ContentError with one sentence."""
+    if isinstance(payload, str):
+        payload = {"content": payload}
+    if payload is None:
+        raise ContentError("a message needs text: a string, or an object with content")
+    fields = _fields(payload, "a message", ("content", "id", "pinned"))
+    content = to_blocks(fields.get("content"), USER_BLOCKS)
+    if (size := size_of(content)) > MESSAGE_BYTES:
+        raise ContentError(
+            f"the message has {size:,} bytes, more than the {MESSAGE_BYTES:,} that fit; split it"
+        )
+    pinned = fields.get("pinned")
+    if pinned not in (None, True, False):
+        raise ContentError("pinned must be true or false")
+    return UserMessage(content=content, id=_message_id(fields.get("id")), pinned=bool(pinned))
+
+
+def parse_time(value: Any) -> datetime | None:
+    """An ISO 8601 time; one without an offset is taken as UTC. Raises ContentError."""
+    if value is None:
+        return None
+    try:
+        time = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    except ValueError:
+        raise ContentError(f"{str(value)[:60]!r} is not an ISO 8601 time") from None
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+
+
+def parse_imported(payload: Any) -> ImportedMessage:
+    """`{"role", "content", "at"?}`; raises ContentError with one sentence."""
+    fields = _fields(payload, "an imported message", ("role", "content", "at"))
+    role = fields.get("role")
+    if role not in ("user", "assistant"):
+        raise ContentError(f"unknown role {role!r}; known are user and assistant")
+    content = to_blocks(fields.get("content"), IMPORT_BLOCKS)
+    if (size := size_of(content)) > MESSAGE_BYTES:
+        raise ContentError(f"the message has {size:,} bytes, more than {MESSAGE_BYTES:,}")
+    return ImportedMessage(role=role, content=content, at=parse_time(fields.get("at")))
+
+
+def parse_batch(payload: Any) -> ImportBatch:
+    """`{"messages": [...], "id"?}`; raises ContentError that names the faulty message."""
+    fields = _fields(payload, "an import", ("messages", "id"))
+    items = fields.get("messages")
+    if not isinstance(items, list) or not items:
+        raise ContentError("an import needs messages, a list that is not empty")
+    messages = []
+    for number, item in enumerate(items, start=1):
+        try:
+            messages.append(parse_imported(item))
+        except ContentError as error:
+            raise ContentError(f"message {number}: {error}") from None
+    return ImportBatch(messages=messages, id=_message_id(fields.get("id")))
+
+
+def parse_instructions(payload: Any) -> str:
+    """The argument of `compact`: nothing, or `{"instructions": str?}`."""
+    if payload is None:
+        return ""
+    text = _fields(payload, "compact", ("instructions",)).get("instructions")
+    if text is not None and not isinstance(text, str):
+        raise ContentError("instructions must be a string")
+    return str(clean(text or ""))

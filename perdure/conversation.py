@@ -1,0 +1,322 @@
+"""`Conversation`: a durable conversation from Python."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Self, TypeVar
+
+from pydantic import BaseModel
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from perdure.contract import (
+    DRAINING,
+    TASK_QUEUE,
+    TURN_FAILED,
+    WORKFLOW,
+    ConversationConfig,
+    ImportReceipt,
+    Receipt,
+    parse_imported,
+    size_of,
+)
+from perdure.errors import (
+    ConversationClosed,
+    ConversationExists,
+    ConversationNotFound,
+    Refused,
+    TurnFailed,
+)
+from perdure.memory.blocks import Block, ContentError
+from perdure.memory.groups import cuts, pairing_fault
+from perdure.served import served
+
+T = TypeVar("T")
+
+# A batch stands in the history and, until it is taken in, in the workflow state.
+BATCH_BYTES = 400_000
+BATCH_MESSAGES = 400
+_PAUSE_SECONDS = 0.05
+_LONGEST_PAUSE_SECONDS = 2.0
+# Updates in flight are limited per workflow, and an accepted one may outlive its run.
+_BUSY = (RPCStatusCode.RESOURCE_EXHAUSTED, RPCStatusCode.UNAVAILABLE, RPCStatusCode.ABORTED)
+
+
+class Reply(BaseModel):
+    """What the model said in a turn. `text` is the readable part of `content`."""
+
+    turn: int
+    stop_reason: str
+    text: str
+    content: list[Block]
+
+
+class Conversation:
+    """One conversation, which lives in Temporal and not in this object."""
+
+    def __init__(self, client: Client, id: str, task_queue: str = TASK_QUEUE) -> None:  # noqa: A002
+        self.id = id
+        self._client = client
+        self._task_queue = task_queue
+        self._handle = client.get_workflow_handle(id)
+
+    @classmethod
+    async def open(
+        cls,
+        client: Client,
+        id: str,  # noqa: A002
+        config: ConversationConfig | None = None,
+        *,
+        task_queue: str = TASK_QUEUE,
+    ) -> Self:
+        """The conversation of this id, started if it does not exist.
+
+        Raises ConversationClosed if it has ended, and ConversationExists if it runs and a
+        `config` was given, which only a start can use.
+        """
+        conversation = cls(client, id, task_queue)
+        status = await conversation._status()
+        if status == WorkflowExecutionStatus.RUNNING:
+            if config is not None:
+                raise ConversationExists(
+                    f"the conversation {id!r} runs already; a configuration is for a new one"
+                )
+            return conversation
+        config = config or ConversationConfig()
+        try:
+            await client.start_workflow(
+                WORKFLOW,
+                config,
+                id=id,
+                task_queue=task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                static_summary=config.title or "conversation",
+                static_details="Signals: user_message, compact, close. Queries: context, "
+                "context_text, reply, memory, compactions, status, transcript.",
+            )
+        except WorkflowAlreadyStartedError:
+            raise conversation._closed() from None
+        return conversation
+
+    @classmethod
+    async def get(cls, client: Client, id: str, *, task_queue: str = TASK_QUEUE) -> Self:  # noqa: A002
+        """The existing conversation of this id, running or ended.
+
+        Raises ConversationNotFound.
+        """
+        conversation = cls(client, id, task_queue)
+        if await conversation._status() is None:
+            raise conversation._missing()
+        return conversation
+
+    async def _status(self) -> WorkflowExecutionStatus | None:
+        try:
+            return (await self._handle.describe()).status
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                return None
+            raise
+
+    def _missing(self) -> ConversationNotFound:
+        return ConversationNotFound(f"there is no conversation {self.id!r}")
+
+    def _closed(self) -> ConversationClosed:
+        return ConversationClosed(f"the conversation {self.id!r} has ended")
+
+    async def _gone(self) -> Exception:
+        return self._missing() if await self._status() is None else self._closed()
+
+    # Speaking
+
+    async def send(
+        self,
+        content: str | list[Block],
+        *,
+        id: str | None = None,  # noqa: A002
+        pinned: bool = False,
+    ) -> str:
+        """Send a user message and do not wait; gives its id. Sent twice, it counts once."""
+        message_id = id or _new_id()
+        await self._signal("user_message", _message(content, message_id, pinned))
+        return message_id
+
+    async def ask(
+        self,
+        content: str | list[Block],
+        *,
+        id: str | None = None,  # noqa: A002
+        pinned: bool = False,
+    ) -> Reply:
+        """Send a user message and wait for the reply. Safe to repeat with the same id.
+
+        Raises Refused when the message was not taken, TurnFailed when it has no reply.
+        """
+        payload = _message(content, id or _new_id(), pinned)
+        receipt = await self._update("ask", payload, Receipt)
+        while receipt.stop_reason == "pending":
+            receipt = await self._update("ask", payload, Receipt)
+        return await self.reply(receipt.turn)
+
+    async def import_messages(
+        self,
+        messages: Sequence[Any],
+        *,
+        id: str | None = None,  # noqa: A002
+        progress: Callable[[int], None] | None = None,
+    ) -> ImportReceipt:
+        """Append messages spoken elsewhere: `{"role", "content", "at"?}` each, no reply.
+
+        All of them are checked before the first is sent. `progress` gets the number of
+        messages that each batch has added. Raises Refused.
+        """
+        batches = split_import(messages)
+        import_id = id or _new_id()
+        receipts = []
+        for number, batch in enumerate(batches):
+            payload = {"messages": batch, "id": f"{import_id}/{number}"}
+            receipts.append(await self._update("import_messages", payload, ImportReceipt))
+            if progress is not None:
+                progress(len(batch))
+        return ImportReceipt(first_seq=receipts[0].first_seq, last_seq=receipts[-1].last_seq)
+
+    async def compact(self, instructions: str | None = None) -> None:
+        """Compact what stands before the newest messages, at the next turn boundary."""
+        await self._signal("compact", {"instructions": instructions} if instructions else None)
+
+    async def close(self) -> dict[str, Any]:
+        """End after all that was sent; gives `{summary, turns, messages, compactions}`."""
+        await self._signal("close", None)
+        result: dict[str, Any] = await self._served(self._handle.result())
+        return result
+
+    # Looking
+
+    async def context(self, max_tokens: int | None = None) -> dict[str, Any]:
+        """What the model would be sent now: `{system, messages, tokens, sha256, turn}`."""
+        payload = None if max_tokens is None else {"max_tokens": max_tokens}
+        return await self._query("context", payload, dict)
+
+    async def context_text(self) -> str:
+        """The same as readable text, without the system prompt."""
+        return await self._query("context_text", None, str)
+
+    async def reply(self, turn: int | None = None) -> Reply:
+        """The reply of a turn, by default the last. Raises Refused when it is not kept."""
+        return await self._query("reply", None if turn is None else {"turn": turn}, Reply)
+
+    async def memory(self) -> dict[str, Any]:
+        """Levels, ranges, token counts and pressure."""
+        return await self._query("memory", None, dict)
+
+    async def compactions(self) -> list[dict[str, Any]]:
+        """The last rows of the ledger, oldest first."""
+        return await self._query("compactions", None, list)
+
+    async def status(self) -> dict[str, Any]:
+        """Turn, queue, running step, errors and totals."""
+        return await self._query("status", None, dict)
+
+    async def transcript(self) -> list[dict[str, Any]]:
+        """The messages that are still verbatim in the workflow, oldest first."""
+        return await self._query("transcript", None, list)
+
+    # Calls
+
+    async def _served(self, call: Awaitable[T]) -> T:
+        return await served(self._client, self._task_queue, call)
+
+    async def _query(self, name: str, payload: Any, type_: type[T]) -> T:
+        try:
+            call = self._handle.query(name, payload, result_type=type_)
+            return await self._served(call)
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                raise self._missing() from None
+            if error.status == RPCStatusCode.INVALID_ARGUMENT:
+                raise Refused(error.message) from None
+            raise
+
+    async def _signal(self, name: str, payload: Any) -> None:
+        try:
+            await self._handle.signal(name, payload)
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                raise await self._gone() from None
+            raise
+
+    async def _update(self, name: str, payload: Any, type_: type[T]) -> T:
+        """Send an update until it has ended in some run; its payload's id makes that safe."""
+        pause = _PAUSE_SECONDS
+        while True:
+            try:
+                call = self._handle.execute_update(name, payload, result_type=type_)
+                return await self._served(call)
+            except WorkflowUpdateFailedError as error:
+                cause = error.cause
+                kind = cause.type if isinstance(cause, ApplicationError) else None
+                if kind == TURN_FAILED:
+                    raise TurnFailed(_text(cause)) from None
+                if kind not in (DRAINING, "AcceptedUpdateCompletedWorkflow"):
+                    raise Refused(_text(cause)) from None
+            except WorkflowUpdateRPCTimeoutOrCancelledError:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    raise asyncio.CancelledError from None
+            except RPCError as error:
+                if error.status == RPCStatusCode.NOT_FOUND:
+                    raise await self._gone() from None
+                if error.status not in _BUSY:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(_LONGEST_PAUSE_SECONDS, 2 * pause)
+
+
+def _text(cause: BaseException | None) -> str:
+    return cause.message if isinstance(cause, ApplicationError) else str(cause)
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex
+
+
+def _message(content: str | list[Block], message_id: str, pinned: bool) -> dict[str, Any]:
+    payload: dict[str, Any] = {"content": content, "id": message_id}
+    return {**payload, "pinned": True} if pinned else payload
+
+
+def split_import(messages: Sequence[Any]) -> list[list[dict[str, Any]]]:
+    """The batches of an import, each a payload's messages, with tool calls kept together.
+
+    Raises Refused, naming the message, if any of them cannot be taken.
+    """
+    parsed = []
+    for number, message in enumerate(messages, start=1):
+        try:
+            parsed.append(parse_imported(message))
+        except ContentError as error:
+            raise Refused(f"message {number}: {error}") from None
+    if not parsed:
+        raise Refused("there are no messages to import")
+    if fault := pairing_fault([m.content for m in parsed]):
+        raise Refused(fault)
+    batches: list[list[dict[str, Any]]] = [[]]
+    size = start = 0
+    for cut in cuts(parsed)[1:]:
+        group = parsed[start:cut]
+        weight = sum(size_of(m.content) for m in group)
+        if batches[-1] and (
+            size + weight > BATCH_BYTES or len(batches[-1]) + len(group) > BATCH_MESSAGES
+        ):
+            batches.append([])
+            size = 0
+        batches[-1] += [m.model_dump(mode="json") for m in group]
+        size, start = size + weight, cut
+    return batches

@@ -1,0 +1,1 @@
+"""What a conversation remembers: pure and deterministic, without I/O, clock or chance."""

@@ -1,0 +1,293 @@
+"""When the memory is compacted, which part of it, and how a result is taken in."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from perdure.memory.groups import cuts
+from perdure.memory.message import Message
+from perdure.memory.observation import ENTRY_OVERHEAD, Method, Observation
+from perdure.memory.policy import MemoryPolicy
+from perdure.memory.project import context_tokens
+from perdure.memory.state import Memory, Pin, checked
+from perdure.memory.wire import sha256
+
+Urgency = Literal["background", "blocking", "emergency"]
+# The workflow state is carried through one Temporal payload, which may hold 2 MB.
+STATE_BYTES = 1_000_000
+# A shorter summary says nothing.
+MIN_TARGET = 32
+# A summary must be clearly smaller than its source.
+PROGRESS = 0.8
+# A smaller source cannot give a summary of MIN_TARGET tokens, framed, that is progress.
+MIN_SOURCE = 70
+
+
+class Part(BaseModel):
+    """One entry to be made: of `level`, from the messages or entries that cover a range.
+
+    `source_tokens` is what the source weighs now, `target_tokens` what the result should.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    level: int
+    first_seq: int
+    last_seq: int
+    source_tokens: int
+    target_tokens: int
+
+
+class Plan(BaseModel):
+    """Parts that are compacted at the same time and applied in their order."""
+
+    model_config = ConfigDict(frozen=True)
+
+    urgency: Urgency
+    parts: list[Part]
+
+
+class Compacted(BaseModel):
+    """What a compaction activity gives back for one part."""
+
+    model_config = ConfigDict(frozen=True)
+
+    content: str
+    tokens: int
+    method: Method
+    model: str
+    prompt_version: str
+    identity: str
+
+
+class StalePart(ValueError):
+    """The part's range no longer stands in the memory as it did when it was planned."""
+
+
+class NoProgress(ValueError):
+    """The result is empty or not clearly smaller than its source; the originals stay."""
+
+
+def identity(
+    source_sha256: str, part: Part, policy: MemoryPolicy, prompt_version: str, model: str
+) -> str:
+    """Names a compaction, so that it is committed once however often it was tried; hex."""
+    return sha256(
+        {
+            "source": source_sha256,
+            "level": part.level,
+            "target_tokens": part.target_tokens,
+            "instructions": policy.instructions,
+            "prompt_version": prompt_version,
+            "model": model,
+        }
+    )
+
+
+def _part(level: int, sources: Sequence[Message | Observation], ratio: float) -> Part:
+    first, last = sources[0], sources[-1]
+    tokens = sum(s.weight for s in sources)
+    return Part(
+        level=level,
+        first_seq=first.seq if isinstance(first, Message) else first.first_seq,
+        last_seq=last.seq if isinstance(last, Message) else last.last_seq,
+        source_tokens=tokens,
+        target_tokens=max(MIN_TARGET, round(tokens / ratio) - ENTRY_OVERHEAD),
+    )
+
+
+def _kept_from(messages: Sequence[Message], policy: MemoryPolicy, open_from: int) -> int:
+    """Index where the verbatim tail starts: a cut, never behind `open_from`."""
+    tail, start = 0, len(messages)
+    while start > 0 and tail + messages[start - 1].weight <= policy.tail_tokens:
+        start -= 1
+        tail += messages[start].weight
+    fewest = max(0, len(messages) - policy.keep_recent_messages)
+    if sum(m.weight for m in messages[fewest:]) <= policy.message_budget:
+        start = min(start, fewest)
+    start = min(start, open_from)
+    return max(cut for cut in cuts(messages) if cut <= start)
+
+
+def _chunks(messages: Sequence[Message], end: int, chunk: int) -> list[Sequence[Message]]:
+    """`messages[:end]` in runs of about `chunk` tokens, each from cut to cut.
+
+    What is left at the end and too small to be worth an entry waits for the next time.
+    """
+    total = sum(m.weight for m in messages[:end])
+    even = total / max(1, round(total / chunk))
+    chunks: list[Sequence[Message]] = []
+    start = done = 0
+    for cut in cuts(messages):
+        if not 0 < cut <= end:
+            continue
+        weight = sum(m.weight for m in messages[start:cut])
+        full = cut == end or done + weight >= even * (len(chunks) + 1)
+        if full and weight >= MIN_SOURCE:
+            chunks.append(messages[start:cut])
+            start, done = cut, done + weight
+    return chunks
+
+
+def _observe(memory: Memory, policy: MemoryPolicy, open_seq: int | None) -> list[Part]:
+    offset = memory.next_seq - len(memory.messages)
+    open_from = len(memory.messages) if open_seq is None else open_seq - offset
+    end = _kept_from(memory.messages, policy, open_from)
+    return [
+        _part(1, chunk, policy.target_ratio)
+        for chunk in _chunks(memory.messages, end, policy.observe_chunk)
+    ]
+
+
+def _reflect(memory: Memory, policy: MemoryPolicy, level: int) -> list[Part]:
+    entries = memory.level(level)
+    half, taken, weight = memory.level_tokens(level) / 2, 0, 0
+    while weight < half or taken < min(2, len(entries)):
+        weight += entries[taken].weight
+        taken += 1
+    return [_part(level + 1, entries[:taken], policy.reflect_ratio)] if weight >= MIN_SOURCE else []
+
+
+def _frugal(policy: MemoryPolicy) -> MemoryPolicy:
+    """The policy for a full window: only as much of a tail as leaves room for the rest."""
+    tail = min(policy.tail_tokens, policy.input_limit // 5)
+    return policy.model_copy(update={"keep_recent": tail, "keep_recent_messages": 0})
+
+
+def state_bytes(memory: Memory) -> int:
+    """UTF-8 bytes of the parts of the memory that grow: messages, entries, pins."""
+    texts = [o.content for o in memory.observations] + [p.text for p in memory.pins]
+    return sum(len(t.encode()) for t in texts) + sum(m.size for m in memory.messages)
+
+
+def next_compaction(
+    memory: Memory,
+    policy: MemoryPolicy,
+    *,
+    system_tokens: int = 0,
+    open_seq: int | None = None,
+    now: bool = False,
+) -> Plan | None:
+    """What should be compacted next, or None.
+
+    `open_seq` is the message that a turn in progress answers; it and what follows stay.
+    `now` asks for a compaction of the messages below any threshold. Messages come before
+    levels: from `observe_at` of their budget in the background, from the whole budget (or
+    `message_limit`, or the byte budget) before the next model call. A level over its budget
+    has its oldest half reflected in the background. From `emergency_at` of the window the
+    plan is an emergency, which is met without a model.
+    """
+    if not policy.enabled and not now:
+        return None
+    limit = policy.emergency_at * policy.input_limit
+    full = system_tokens < limit < context_tokens(memory, system_tokens)
+    tokens, budget = memory.message_tokens, policy.message_budget
+    over = (
+        tokens >= budget
+        or (policy.message_limit is not None and len(memory.messages) > policy.message_limit)
+        or state_bytes(memory) > STATE_BYTES
+    )
+    if now or full or over or tokens >= policy.observe_at * budget:
+        parts = _observe(memory, _frugal(policy) if full else policy, open_seq)
+        if parts:
+            urgency: Urgency = "emergency" if full else "blocking" if over else "background"
+            return Plan(urgency=urgency, parts=parts)
+    for level in reversed(memory.levels):
+        weight = memory.level_tokens(level)
+        if weight > policy.budget(level) or (full and level == min(memory.levels)):
+            parts = _reflect(memory, policy, level)
+            if parts:
+                return Plan(urgency="emergency" if full else "background", parts=parts)
+    return None
+
+
+def sources(memory: Memory, part: Part) -> list[Message] | list[Observation]:
+    """The messages (level 1) or entries (above) that `part` is made from.
+
+    Raises StalePart when they do not stand there any more.
+    """
+    if part.level == 1:
+        found = [m for m in memory.messages if part.first_seq <= m.seq <= part.last_seq]
+        if len(found) == part.last_seq - part.first_seq + 1:
+            return found
+    else:
+        entries = [
+            o
+            for o in memory.level(part.level - 1)
+            if part.first_seq <= o.first_seq and o.last_seq <= part.last_seq
+        ]
+        if entries and (entries[0].first_seq, entries[-1].last_seq) == (
+            part.first_seq,
+            part.last_seq,
+        ):
+            return entries
+    raise StalePart(f"messages {part.first_seq}-{part.last_seq} stand elsewhere by now")
+
+
+def source_hash(memory: Memory, part: Part) -> str:
+    """SHA-256 of what `part` is made from, hex; the activity checks it."""
+    return sha256([s.model_dump(mode="json", exclude={"tokens"}) for s in sources(memory, part)])
+
+
+def _entry(memory: Memory, part: Part, result: Compacted, at: datetime) -> Observation:
+    parents = sources(memory, part)
+    messages = [p for p in parents if isinstance(p, Message)]
+    entries = [p for p in parents if isinstance(p, Observation)]
+    return Observation(
+        id=f"L{part.level}.{part.first_seq}-{part.last_seq}",
+        level=part.level,
+        content=result.content,
+        start_time=min([m.at for m in messages] + [e.start_time for e in entries]),
+        end_time=max([m.at for m in messages] + [e.end_time for e in entries]),
+        first_seq=part.first_seq,
+        last_seq=part.last_seq,
+        message_count=part.last_seq - part.first_seq + 1,
+        original_tokens=sum(m.weight for m in messages) + sum(e.original_tokens for e in entries),
+        compressed_tokens=result.tokens,
+        created_at=at,
+        sources=[e.id for e in entries],
+        method=result.method,
+        model=result.model,
+        prompt_version=result.prompt_version,
+        identity=result.identity,
+    )
+
+
+def apply(
+    memory: Memory, part: Part, result: Compacted, at: datetime
+) -> tuple[Memory, Observation]:
+    """Put the result in the place of its source; gives the new memory and the new entry.
+
+    Raises StalePart when the source is not the oldest of its level any more, NoProgress when
+    the result is blank or weighs over 0.8 of the source. Pinned messages become pins.
+    """
+    entry = _entry(memory, part, result, at)
+    if not result.content.strip() or entry.weight > PROGRESS * part.source_tokens:
+        raise NoProgress(
+            f"the summary of messages {part.first_seq}-{part.last_seq} weighs "
+            f"{entry.weight} tokens, its source {part.source_tokens}"
+        )
+    if part.level == 1:
+        if memory.messages[0].seq != part.first_seq:
+            raise StalePart(f"message {part.first_seq} is not the oldest one")
+        taken = part.last_seq - part.first_seq + 1
+        left = memory.messages[:taken]
+        pins = [
+            Pin(text=f"{m.role}: {m.text}", at=m.at, tokens=m.weight, seq=m.seq)
+            for m in left
+            if m.pinned
+        ]
+        return checked(
+            memory.model_copy(
+                update={
+                    "messages": memory.messages[taken:],
+                    "observations": [*memory.observations, entry],
+                    "pins": [*memory.pins, *pins],
+                }
+            )
+        ), entry
+    above = [o for o in memory.observations if o.level >= part.level]
+    below = [o for o in memory.observations if o.level < part.level and o.id not in entry.sources]
+    return checked(memory.model_copy(update={"observations": [*above, entry, *below]})), entry

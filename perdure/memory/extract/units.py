@@ -1,0 +1,76 @@
+"""Units: the clauses and sentences among which a compaction chooses."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from perdure.memory.extract.lines import Line
+from perdure.memory.extract.sentences import sentences
+from perdure.memory.extract.shorten import shorten, trim_end, trim_start
+
+_CLAUSE = re.compile(
+    r"(?:,? (?=(?:but|because|although|whereas)\b)"
+    r"|, (?=(?:and|so|since|though|while|which|who|where)\b)"
+    r"| (?=and (?:i|we|he|she|it|they|my|our|you)\b)"
+    r"|;\s+|\s+[–—-]+\s+|: (?=[a-z]))",
+    re.IGNORECASE,
+)
+_SHORTEST = 4
+"""Words a clause needs to stand by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A piece of one line. `follows` says that it goes on in the sentence of the unit before."""
+
+    line: int
+    text: str
+    follows: bool
+
+
+def units(lines: Sequence[Line]) -> Iterator[Unit]:
+    """Divides lines into units; `line` of a unit is the index of its line."""
+    for index, line in enumerate(lines):
+        for sentence in sentences(line.text):
+            if "\n" in sentence:
+                yield Unit(index, sentence, False)
+                continue
+            for i, clause in enumerate(_clauses(shorten(sentence))):
+                yield Unit(index, clause, i > 0)
+
+
+def compose(lines: Sequence[Line], every: Sequence[Unit], chosen: Sequence[int]) -> list[Line]:
+    """Puts chosen units (ascending indices) back into lines; neighbours of one speaker merge."""
+    out: list[Line] = []
+    previous = -2
+    for index in chosen:
+        unit = every[index]
+        source = lines[unit.line]
+        joined = unit.follows and previous == index - 1
+        text = unit.text if joined or not unit.follows else trim_start(unit.text)
+        if not (index + 1 < len(every) and every[index + 1].follows and index + 1 in chosen):
+            text = text if "\n" in text else _ended(every, index, text)
+        if out and (out[-1].day, out[-1].role) == (source.day, source.role):
+            gap = "\n" if out[-1].text.endswith("```") or (not source.role and not joined) else " "
+            out[-1] = Line(source.day, source.role, f"{out[-1].text}{gap}{text}")
+        else:
+            out.append(Line(source.day, source.role, text))
+        previous = index
+    return out
+
+
+def _ended(every: Sequence[Unit], index: int, text: str) -> str:
+    cut = index + 1 < len(every) and every[index + 1].follows
+    return trim_end(text) if cut else text
+
+
+def _clauses(sentence: str) -> list[str]:
+    parts: list[str] = []
+    start = 0
+    for gap in _CLAUSE.finditer(sentence):
+        left, right = sentence[start : gap.start()], sentence[gap.end() :]
+        if len(left.split()) >= _SHORTEST and len(right.split()) >= _SHORTEST:
+            parts.append(sentence[start : gap.end()].strip())
+            start = gap.end()
+    parts.append(sentence[start:])
+    return parts

@@ -1,0 +1,63 @@
+"""Where a list of messages may be cut without breaking a request.
+
+The Messages API refuses a `tool_result` whose `tool_use` is not in the message before it,
+and a `tool_use` without results in the message after it.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from perdure.memory.blocks import Block
+
+
+class HasContent(Protocol):
+    """A message, of the memory or about to be imported."""
+
+    @property
+    def content(self) -> list[Block]:
+        """Blocks in Anthropic form."""
+
+
+def calls(content: Sequence[Block]) -> list[str]:
+    """Ids of the tool calls that the client has to answer."""
+    return [str(b["id"]) for b in content if b.get("type") == "tool_use"]
+
+
+def results(content: Sequence[Block]) -> list[str]:
+    """Ids of the tool calls that this content answers."""
+    return [str(b["tool_use_id"]) for b in content if b.get("type") == "tool_result"]
+
+
+def cuts(messages: Sequence[HasContent]) -> list[int]:
+    """Every index i, ascending, such that `messages[:i]` and `messages[i:]` both stand alone.
+
+    0 always belongs to them; `len(messages)` does unless a call is still open. No cut lies
+    behind a call that has no result yet, so an open call is never compacted.
+    """
+    allowed = [0]
+    open_calls: list[str] = []
+    for i, message in enumerate(messages):
+        answered = results(message.content)
+        open_calls = [c for c in open_calls if c not in answered]
+        open_calls += calls(message.content)
+        if not open_calls:
+            allowed.append(i + 1)
+    return allowed
+
+
+def pairing_fault(contents: Sequence[Sequence[Block]]) -> str | None:
+    """What is wrong with the tool calls of messages that follow each other, in a sentence.
+
+    None when each call has its result in the very next message, and each result its call.
+    """
+    waiting: list[str] = []
+    for number, content in enumerate(contents, start=1):
+        answered = results(content)
+        for call in answered:
+            if call not in waiting:
+                return f"message {number}: the tool result {call!r} has no tool call before it"
+        missing = [call for call in waiting if call not in answered]
+        if missing:
+            return f"message {number}: the tool call {missing[0]!r} has no result here"
+        waiting = calls(content)
+    return f"the last message: the tool call {waiting[0]!r} has no result" if waiting else None

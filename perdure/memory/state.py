@@ -1,0 +1,141 @@
+"""The memory of a conversation: levels of entries, then the verbatim tail."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+
+from perdure.memory.blocks import Block
+from perdure.memory.message import Message, Role
+from perdure.memory.observation import Observation
+
+# The projection that a new conversation starts with; raised when its bytes would change.
+MEMORY_VERSION = 1
+
+
+class InvariantError(AssertionError):
+    """The memory no longer covers every message exactly once: a fault in this package."""
+
+
+class Pin(BaseModel):
+    """A text that is never compacted: a pinned message that left the tail, or a note."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    at: datetime
+    tokens: int
+    seq: int | None = None
+
+
+class Memory(BaseModel):
+    """Plain data, changed only by the functions of this package, each giving a new value.
+
+    `observations` stand in the order of what they cover, so highest level first, and
+    `messages` follow them without a gap. `raw_tokens` weighs every message ever accepted.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    version: int = MEMORY_VERSION
+    observations: list[Observation] = []
+    messages: list[Message] = []
+    pins: list[Pin] = []
+    next_seq: int = 0
+    raw_tokens: int = 0
+
+    def level(self, number: int) -> list[Observation]:
+        """The entries of one level, oldest first."""
+        return [o for o in self.observations if o.level == number]
+
+    @property
+    def levels(self) -> list[int]:
+        """The levels that hold entries, highest first."""
+        return sorted(dict.fromkeys(o.level for o in self.observations), reverse=True)
+
+    @property
+    def message_tokens(self) -> int:
+        """Tokens of the verbatim tail."""
+        return sum(m.weight for m in self.messages)
+
+    def level_tokens(self, number: int) -> int:
+        """Tokens of one level above the messages."""
+        return sum(o.weight for o in self.observations if o.level == number)
+
+
+def check(memory: Memory) -> None:
+    """Raise InvariantError unless the entries and messages tile `0..next_seq` exactly."""
+    expected = 0
+    above = None
+    for entry in memory.observations:
+        if entry.first_seq != expected or entry.last_seq < entry.first_seq:
+            raise InvariantError(f"{entry.id} does not start at message {expected}")
+        if above is not None and entry.level > above:
+            raise InvariantError(f"{entry.id} stands after an entry of a lower level")
+        expected, above = entry.last_seq + 1, entry.level
+    for message in memory.messages:
+        if message.seq != expected:
+            raise InvariantError(f"message {message.seq} stands where {expected} should")
+        expected += 1
+    if expected != memory.next_seq:
+        raise InvariantError(f"the memory ends at {expected}, not at {memory.next_seq}")
+
+
+def checked(memory: Memory) -> Memory:
+    """`memory`, after `check`."""
+    check(memory)
+    return memory
+
+
+def append(
+    memory: Memory,
+    role: Role,
+    content: list[Block],
+    at: datetime,
+    *,
+    tokens: int | None = None,
+    pinned: bool = False,
+) -> Memory:
+    """The memory with one more message at its end."""
+    message = Message(
+        seq=memory.next_seq, role=role, content=content, at=at, tokens=tokens, pinned=pinned
+    )
+    return checked(
+        memory.model_copy(
+            update={
+                "messages": [*memory.messages, message],
+                "next_seq": memory.next_seq + 1,
+                "raw_tokens": memory.raw_tokens + message.weight,
+            }
+        )
+    )
+
+
+def with_counts(memory: Memory, counts: Mapping[int, int]) -> Memory:
+    """The memory with token counts, by seq, put in where a message had only its estimate."""
+    messages = []
+    gained = 0
+    for message in memory.messages:
+        if message.seq in counts and message.tokens is None:
+            counted = message.changed(tokens=counts[message.seq])
+            gained += counted.weight - message.weight
+            message = counted
+        messages.append(message)
+    return memory.model_copy(
+        update={"messages": messages, "raw_tokens": memory.raw_tokens + gained}
+    )
+
+
+def mark(memory: Memory, seq: int, *, failed: bool = False, pinned: bool = False) -> Memory:
+    """The memory with one message of the tail marked; unchanged when it is not there."""
+    messages = [
+        m.changed(failed=failed or m.failed, pinned=pinned or m.pinned) if m.seq == seq else m
+        for m in memory.messages
+    ]
+    return memory.model_copy(update={"messages": messages})
+
+
+def pin(memory: Memory, text: str, at: datetime, tokens: int) -> Memory:
+    """The memory with a note that is never compacted."""
+    note = Pin(text=text, at=at, tokens=tokens)
+    return memory.model_copy(update={"pins": [*memory.pins, note]})

@@ -1,0 +1,126 @@
+"""The provider for everything that speaks the Messages API."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anthropic
+import httpx2
+
+from perdure.errors import ModelError
+from perdure.memory.blocks import clean
+from perdure.model.failure import answered, broken, cut_off, failure, not_the_api
+from perdure.model.provider import ModelReply, OnText, ReplyCall, Summary, SummaryCall
+from perdure.model.request import Body, reply_request
+from perdure.model.stream import Assembly, BrokenStream, whole
+from perdure.model.summary import accepted, summary_request
+
+# The API sends a ping every few seconds while the model thinks.
+SILENCE = 120.0
+CONNECT = 10.0
+
+
+class AnthropicProvider:
+    """Asks once and never retries: that is for who calls it.
+
+    Key and address come from `ANTHROPIC_API_KEY` and `ANTHROPIC_BASE_URL` or the SDK's other
+    sources, unless they are given. `silence` is how many seconds a call may bring nothing at
+    all. Raises ModelError of the kind `no_key` when there is no key.
+    """
+
+    def __init__(
+        self, *, api_key: str | None = None, base_url: str | None = None, silence: float = SILENCE
+    ) -> None:
+        self._client = anthropic.AsyncAnthropic(
+            api_key=api_key,
+            base_url=base_url,
+            max_retries=0,
+            timeout=anthropic.Timeout(silence, connect=min(CONNECT, silence)),
+        )
+        if not (self._client.api_key or self._client.auth_token or self._client.credentials):
+            raise ModelError(
+                "there is no key for the Anthropic API; set ANTHROPIC_API_KEY, "
+                'or use the model "offline"',
+                kind="no_key",
+                retryable=False,
+            )
+        self._address = str(self._client.base_url).rstrip("/")
+
+    async def reply(self, call: ReplyCall, on_text: OnText) -> ModelReply:
+        """The model's next message, whatever its stop reason; `content` may be empty.
+
+        `on_text` gets each piece of text as it arrives, and "" for every other event of the
+        stream, so that a heartbeat goes on while the model thinks. Raises ModelError, or
+        RequestRefused if the request is bad or over 32 MB.
+        """
+        return await self._ask(reply_request(call.model, call.context, call.max_tokens), on_text)
+
+    async def summarise(self, call: SummaryCall) -> Summary:
+        """An entry written by the model.
+
+        Raises ModelError; of the kind `bad_summary`, which is retryable, when the text is empty,
+        cut off, refused or repeats itself. Give up after a few attempts and keep the sources.
+        """
+        body, prompt_version = summary_request(call)
+        reply = await self._ask(body, _ignore)
+        return Summary(
+            content=accepted(reply),
+            method="model",
+            model=reply.model or call.model,
+            prompt_version=prompt_version,
+            usage=reply.usage,
+        )
+
+    async def close(self) -> None:
+        """Ends the connections."""
+        await self._client.close()
+
+    async def _ask(self, body: Body, on_text: OnText) -> ModelReply:
+        try:
+            async with self._response(body) as response:
+                kind = response.headers.get("content-type", "")
+                if "event-stream" in kind:
+                    return await self._streamed(response, body["model"], on_text)
+                if "json" in kind:
+                    return self._in_one_piece(await response.aread(), body["model"], on_text)
+                raise not_the_api(self._address, response.status_code)
+        except BrokenStream:
+            raise broken(self._address) from None
+        except (anthropic.AnthropicError, httpx2.HTTPError, OSError, ValueError) as error:
+            raise failure(error, self._address, body["model"]) from error
+
+    @asynccontextmanager
+    async def _response(self, body: Body) -> AsyncIterator[httpx2.Response]:
+        create: Callable[..., Any] = self._client.messages.with_streaming_response.create
+        async with create(**body) as response:
+            yield response.http_response
+
+    async def _streamed(self, response: httpx2.Response, model: str, on_text: OnText) -> ModelReply:
+        assembly = Assembly()
+        # The raw events, since the SDK's iterator hides the pings.
+        async for sent in anthropic.AsyncStream.raw_events(response):
+            event = json.loads(sent.data or "{}")
+            if not isinstance(event, dict):
+                raise BrokenStream("an event must be an object")
+            if "error" in (sent.event, event.get("type")):
+                raise answered(200, event, response.headers, self._address, model)
+            on_text(clean(assembly.feed(event)))
+        if not assembly.is_complete:
+            raise cut_off(self._address)
+        return assembly.reply()
+
+    def _in_one_piece(self, answer: bytes, model: str, on_text: OnText) -> ModelReply:
+        """The answer of an endpoint that does not stream."""
+        message = json.loads(answer)
+        if not isinstance(message, dict):
+            raise broken(self._address)
+        if message.get("type") == "error":
+            raise answered(200, message, {}, self._address, model)
+        reply = whole(message)
+        on_text("".join(b["text"] for b in reply.content if b.get("type") == "text"))
+        return reply
+
+
+def _ignore(_: str) -> None:
+    """A summary is of use only as a whole."""

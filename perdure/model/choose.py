@@ -1,0 +1,38 @@
+"""Which provider answers for a model's name."""
+
+from typing import TYPE_CHECKING
+
+from perdure.model.offline import MODEL as OFFLINE
+from perdure.model.offline import OfflineProvider
+from perdure.model.pool import Pool
+from perdure.model.provider import Provider
+
+if TYPE_CHECKING:
+    from perdure.model.anthropic import AnthropicProvider
+
+
+class Providers:
+    """The providers of a worker: "offline" for the model of that name, anthropic for all others.
+
+    The client for the Anthropic API is built when a model first needs it, once for all calls.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._offline = OfflineProvider(pool)
+        self._anthropic: AnthropicProvider | None = None
+
+    def of(self, model: str) -> Provider:
+        """The provider for a model. Raises ModelError of the kind `no_key` without a key."""
+        if model == OFFLINE:
+            return self._offline
+        if self._anthropic is None:
+            # Not at the top: the processes of the pool import this package and need no SDK.
+            from perdure.model.anthropic import AnthropicProvider
+
+            self._anthropic = AnthropicProvider()
+        return self._anthropic
+
+    async def close(self) -> None:
+        """Ends the connections of the anthropic client; the pool belongs to the caller."""
+        if self._anthropic is not None:
+            await self._anthropic.close()

@@ -1,0 +1,39 @@
+"""Summaries without a model: the offline provider's, and the way out of an emergency."""
+
+from collections.abc import Sequence
+
+from perdure.memory.extract import Turn, observe, reflect
+from perdure.memory.message import Message
+from perdure.memory.observation import Observation
+from perdure.model.provider import Summary, SummaryCall
+from perdure.model.tokens import count
+
+MODEL = "extractive"
+PROMPT_VERSION = "extractive-1"
+LABEL = "(offline)"
+"""How every reply of the offline assistant begins."""
+
+
+def summarise_extractively(call: SummaryCall) -> Summary:
+    """The most telling sentences of the sources, word for word, in `target_tokens` at most.
+
+    A pure function that does not fail: the content is empty only if the sources hold no text.
+    Replies of the offline assistant are left out, since they only repeat what was said before.
+    """
+    messages = [s for s in call.sources if isinstance(s, Message)]
+    entries = [s for s in call.sources if isinstance(s, Observation)]
+    if messages:
+        content = observe(_turns(messages), call.target_tokens, count)
+    else:
+        content = reflect([_dated(entry) for entry in entries], call.target_tokens, count)
+    return Summary(content, "extractive", MODEL, PROMPT_VERSION)
+
+
+def _turns(messages: Sequence[Message]) -> list[Turn]:
+    turns = [Turn(m.seq, m.role, m.at, m.text) for m in messages if not m.failed]
+    return [t for t in turns if not t.text.startswith(LABEL)] or turns
+
+
+def _dated(entry: Observation) -> str:
+    """Its text behind the day on which it starts, for lines that no date line precedes."""
+    return f"{entry.start_time.date().isoformat()}:\n{entry.content}"

@@ -1,0 +1,75 @@
+"""What a provider of models is asked and what it gives back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from perdure.contract import Usage
+from perdure.memory.blocks import Block
+from perdure.memory.message import Message
+from perdure.memory.observation import Method, Observation
+from perdure.memory.project import Context
+
+OnText = Callable[[str], None]
+"""Takes each new piece of the reply; an empty piece says only that the call is alive."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyCall:
+    """Asks for the next message; `max_tokens` bounds the output."""
+
+    model: str
+    context: Context
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """What the model said: blocks in Anthropic form, as they were received, without nulls.
+
+    `content` may be empty and `stop_reason` may be a word that we do not know. `model` is the
+    name that the provider reports, which can be more exact than the one asked for.
+    """
+
+    content: list[Block]
+    stop_reason: str
+    usage: Usage
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryCall:
+    """Asks for one entry of `level`: from messages at level 1, from entries above it.
+
+    `target_tokens` is what the result should weigh. `previous` is the end of the entry before,
+    so that the new one can go on from it, and `instructions` are the user's for the summariser;
+    both may be "".
+    """
+
+    model: str
+    level: int
+    target_tokens: int
+    sources: list[Message] | list[Observation]
+    previous: str = ""
+    instructions: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The text of an entry and how it was made; `usage` is None where no model was called."""
+
+    content: str
+    method: Method
+    model: str
+    prompt_version: str
+    usage: Usage | None = None
+
+
+class Provider(Protocol):
+    """Both calls are tried once: who calls decides about trying again."""
+
+    async def reply(self, call: ReplyCall, on_text: OnText) -> ModelReply:
+        """The next message of the conversation. Raises ModelError."""
+
+    async def summarise(self, call: SummaryCall) -> Summary:
+        """A shorter text of the sources. Raises ModelError; never returns a doubtful text."""

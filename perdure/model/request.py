@@ -1,0 +1,85 @@
+"""The body of a request to the Messages API, from a context."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from perdure.errors import RequestRefused
+from perdure.memory.blocks import Block, is_blank
+from perdure.memory.project import Context
+
+Body = dict[str, Any]
+# The Messages API takes 32 MB.
+LARGEST = 32_000_000
+_MARK = {"type": "ephemeral"}
+# Blocks that may carry a cache mark; thinking may not.
+_MARKABLE = ("text", "image", "document", "search_result", "tool_use", "tool_result")
+# Blocks whose own content is a list of blocks.
+_NESTING = ("tool_result", "mcp_tool_result", "document", "search_result")
+
+
+def reply_request(model: str, context: Context, max_tokens: int) -> Body:
+    """A streaming request for the next message, with three cache marks at most.
+
+    The marks stand where the prefix stays the same from one request to the next: after the
+    system prompt, after the last entry of the memory (an observation is added behind it) and at
+    the end of the conversation. Marks that came in with the messages are dropped, and so is
+    what the API refuses: blank texts, empty messages, white space at the end of a prefill.
+    Raises RequestRefused if the body is over 32 MB.
+    """
+    messages: list[Body] = [
+        {"role": str(m["role"]), "content": _clean(cast("Sequence[Block]", m["content"]))}
+        for m in context.messages
+    ]
+    if context.memory_blocks > 1:
+        # The last of the memory's blocks closes it and moves with every new entry.
+        _mark(messages[0]["content"][: context.memory_blocks - 1])
+    messages = [m for m in messages if m["content"]]
+    if messages:
+        _mark(messages[-1]["content"])
+        if messages[-1]["role"] == "assistant":
+            _trim(messages[-1]["content"])
+    body: Body = {"model": model, "max_tokens": max_tokens, "messages": messages, "stream": True}
+    if context.system.strip():
+        body["system"] = [{"type": "text", "text": context.system, "cache_control": _MARK}]
+    return checked(body)
+
+
+def checked(body: Body) -> Body:
+    """`body`, unless it is larger than the API takes: then raises RequestRefused."""
+    size = len(json.dumps(body, ensure_ascii=False).encode())
+    if size > LARGEST:
+        raise RequestRefused(
+            f"the request has {size:,} bytes, more than the {LARGEST:,} that the API takes",
+            kind="request_too_large",
+            retryable=False,
+            status=413,
+        )
+    return body
+
+
+def _clean(blocks: Sequence[Mapping[str, Any]]) -> list[Block]:
+    cleaned = []
+    for block in blocks:
+        if is_blank(block):
+            continue
+        kept = {k: v for k, v in block.items() if k != "cache_control"}
+        if kept.get("type") in _NESTING and isinstance(kept.get("content"), list):
+            kept["content"] = _clean(kept["content"])
+            if not kept["content"]:
+                del kept["content"]
+        cleaned.append(kept)
+    return cleaned
+
+
+def _mark(blocks: list[Block]) -> None:
+    """Puts the mark on the last block of `blocks` that may carry one."""
+    for block in reversed(blocks):
+        if block.get("type") in _MARKABLE:
+            block["cache_control"] = _MARK
+            return
+
+
+def _trim(blocks: list[Block]) -> None:
+    if blocks[-1].get("type") == "text":
+        blocks[-1]["text"] = str(blocks[-1]["text"]).rstrip()

@@ -1,0 +1,94 @@
+"""What the environment decides: the variables `PERDURE_*`, and which model speaks by default."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from perdure.errors import SettingsError
+
+ANTHROPIC_MODEL = "claude-sonnet-5-5"
+OFFLINE_MODEL = "offline"
+
+POSTGRES_SCHEMES = ("postgresql://", "postgres://")
+MAX_TASK_QUEUE = 1000
+"""Temporal's limit for the length of a task queue's name."""
+
+
+def _variable(info: ValidationInfo) -> str:
+    return f"PERDURE_{info.field_name}".upper()
+
+
+def _not_blank(value: str, info: ValidationInfo) -> str:
+    if not value:
+        raise SettingsError(f"{_variable(info)} is blank; give it a name or leave it unset.")
+    return value
+
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_not_blank)]
+
+
+class Settings(BaseSettings):
+    """The settings, read from the environment when constructed; an empty variable is unset.
+
+    Temporal's own connection is not among them: it follows Temporal's convention
+    (`TEMPORAL_ADDRESS` and its kin, see `perdure.connect`).
+
+    Raises `SettingsError` for a wrong value.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="PERDURE_", env_ignore_empty=True, frozen=True)
+
+    model: Name | None = None
+    """The model that replies; `default_model` says which one when it is unset."""
+    summary_model: Name | None = None
+    """The model that observes and reflects; unset: the one that replies."""
+    database_url: str | None = Field(default=None, repr=False)
+    """PostgreSQL for the archive; unset: an embedded server in `data_dir`. Holds a password."""
+    data_dir: Path = Path(".perdure")
+    """Where the embedded servers keep their state; created when it is needed."""
+    task_queue: Name = "perdure"
+    """The Temporal task queue of workflows and activities."""
+
+    @field_validator("database_url")
+    @classmethod
+    def _is_postgres(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(POSTGRES_SCHEMES):
+            raise SettingsError(
+                "PERDURE_DATABASE_URL is not a PostgreSQL URL; it must look like "
+                "postgresql://user:password@host:5432/database."
+            )
+        return value
+
+    @field_validator("data_dir")
+    @classmethod
+    def _is_directory(cls, value: Path) -> Path:
+        try:
+            directory = value.expanduser()
+            fault = "is a file" if directory.is_file() else None
+        except (OSError, RuntimeError) as error:
+            fault = f"cannot be used ({str(error).rstrip('.')})"
+        if fault is not None:
+            raise SettingsError(
+                f"PERDURE_DATA_DIR is {value}, which {fault}; it must be the path of a "
+                "directory, which is created when missing."
+            )
+        return directory
+
+    @field_validator("task_queue")
+    @classmethod
+    def _is_task_queue(cls, value: str) -> str:
+        if len(value) > MAX_TASK_QUEUE:
+            raise SettingsError(
+                f"PERDURE_TASK_QUEUE has {len(value)} characters; Temporal allows {MAX_TASK_QUEUE}."
+            )
+        return value
+
+
+def default_model(settings: Settings) -> str:
+    """The model of a conversation that names none: as set, else by whether there is a key."""
+    if settings.model is not None:
+        return settings.model
+    return ANTHROPIC_MODEL if os.environ.get("ANTHROPIC_API_KEY") else OFFLINE_MODEL

@@ -1,0 +1,189 @@
+"""Which part of a memory is compacted, when, and what is refused."""
+
+from datetime import timedelta
+
+import pytest
+
+from perdure.memory.compact import NoProgress, Part, StalePart, apply, next_compaction
+from perdure.memory.policy import MemoryPolicy
+from perdure.memory.state import InvariantError, Memory, append, check, mark, with_counts
+from tests.support.conversations import (
+    START,
+    Said,
+    compact_fully,
+    compact_once,
+    say,
+    summary,
+    text_block,
+)
+
+POLICY = MemoryPolicy(message_budget=1_000, observation_budget=400, level_budget=300)
+
+
+def talked(turns: int, words: int = 40) -> Memory:
+    memory = Memory()
+    for number in range(turns):
+        said = Said(f"{number} " + "word " * words, (), "reply " * 10, pinned=False)
+        memory = say(memory, said, number)
+    return with_counts(memory, {m.seq: len(m.text.split()) for m in memory.messages})
+
+
+def test_nothing_is_due_below_the_threshold() -> None:
+    assert next_compaction(talked(5), POLICY) is None
+
+
+def test_background_comes_before_blocking() -> None:
+    urgencies = []
+    for turns in range(1, 25):
+        plan = next_compaction(talked(turns), POLICY)
+        urgencies.append(plan.urgency if plan else None)
+    assert urgencies.index("background") < urgencies.index("blocking")
+    assert urgencies == sorted(urgencies, key=[None, "background", "blocking"].index)
+
+
+def test_the_newest_messages_stay() -> None:
+    memory = talked(16)
+    plan = next_compaction(memory, POLICY)
+    assert plan is not None
+    after = compact_once(memory, plan)
+    assert POLICY.tail_tokens - 60 <= after.message_tokens <= POLICY.tail_tokens
+    assert len(after.messages) >= POLICY.keep_recent_messages
+
+
+def test_the_message_that_a_turn_answers_stays_however_large() -> None:
+    memory = append(talked(3), "user", [text_block("huge " * 3_000)], START)
+    plan = next_compaction(memory, POLICY, open_seq=memory.next_seq - 1)
+    assert plan is not None
+    assert plan.parts[-1].last_seq == memory.next_seq - 2
+    alone = append(Memory(), "user", [text_block("huge " * 3_000)], START)
+    assert next_compaction(alone, POLICY, open_seq=0) is None
+
+
+def test_one_message_larger_than_the_budget_is_compacted_once_it_is_answered() -> None:
+    memory = say(Memory(), Said("huge " * 3_000, (), "a reply", pinned=False), 0)
+    after = compact_fully(memory, POLICY)
+    assert after.observations
+    assert after.message_tokens < POLICY.message_budget
+
+
+def test_chunks_are_cut_between_tool_calls() -> None:
+    memory = Memory()
+    for number in range(6):
+        memory = say(memory, Said("look", (300, 300, 300), "done", pinned=False), number)
+    plan = next_compaction(memory, POLICY.model_copy(update={"observe_chunk": 500}))
+    assert plan is not None
+    assert len(plan.parts) > 1
+    firsts = [part.first_seq for part in plan.parts]
+    assert all(memory.messages[seq].content[0]["type"] != "tool_result" for seq in firsts)
+
+
+def test_an_open_call_is_never_compacted() -> None:
+    memory = append(Memory(), "user", [text_block("look")], START)
+    call = {"type": "tool_use", "id": "a", "name": "look", "input": {}}
+    memory = append(memory, "assistant", [call], START)
+    for number in range(30):
+        memory = say(memory, Said("word " * 60, (), "reply", pinned=False), number)
+    plan = next_compaction(memory, POLICY)
+    assert plan is None or plan.parts[-1].last_seq == 0
+
+
+def test_the_oldest_half_of_a_full_level_is_reflected() -> None:
+    memory, seen = Memory(), 0
+    for number in range(200):
+        said = Said("word " * 40, (), "reply " * 10, pinned=False)
+        memory = say(memory, said, number)
+        while (plan := next_compaction(memory, POLICY)) is not None:
+            part = plan.parts[0]
+            if part.level == 2:
+                entries = memory.level(1)
+                assert part.first_seq == entries[0].first_seq
+                assert part.last_seq < entries[-1].last_seq
+                assert part.source_tokens >= memory.level_tokens(1) / 2
+                seen += 1
+            memory = compact_once(memory, plan)
+    assert seen > 3
+
+
+def test_a_result_that_is_blank_or_hardly_smaller_is_refused() -> None:
+    memory = talked(16)
+    plan = next_compaction(memory, POLICY)
+    assert plan is not None
+    part = plan.parts[0]
+    for tokens in (part.source_tokens, round(part.source_tokens * 0.81)):
+        with pytest.raises(NoProgress, match="weighs"):
+            apply(memory, part, summary(part, tokens), START)
+    with pytest.raises(NoProgress):
+        apply(memory, part, summary(part).model_copy(update={"content": " \n"}), START)
+
+
+def test_a_result_whose_range_was_compacted_meanwhile_is_refused() -> None:
+    memory = talked(16)
+    plan = next_compaction(memory, POLICY)
+    assert plan is not None
+    after = compact_once(memory, plan)
+    with pytest.raises(StalePart):
+        apply(after, plan.parts[0], summary(plan.parts[0]), START)
+    later = Part(level=1, first_seq=4, last_seq=9, source_tokens=500, target_tokens=90)
+    with pytest.raises(StalePart, match="not the oldest"):
+        apply(memory, later, summary(later), START)
+
+
+def test_an_entry_covers_times_and_tokens_of_what_it_replaced() -> None:
+    memory = talked(16)
+    plan = next_compaction(memory, POLICY)
+    assert plan is not None
+    part = plan.parts[0]
+    _, entry = apply(memory, part, summary(part), START + timedelta(days=1))
+    covered = memory.messages[: part.last_seq + 1]
+    assert (entry.start_time, entry.end_time) == (covered[0].at, covered[-1].at)
+    assert entry.message_count == len(covered)
+    assert entry.original_tokens == sum(m.weight for m in covered)
+    assert entry.compression_ratio() == pytest.approx(entry.original_tokens / part.target_tokens)
+
+
+def test_an_emergency_begins_at_its_share_of_the_window() -> None:
+    policy = MemoryPolicy(message_budget=750, context_window=1_050, reserve_output=200)
+    urgencies = [
+        plan and plan.urgency for plan in (next_compaction(talked(n), policy) for n in (12, 13, 14))
+    ]
+    assert urgencies == ["background", "blocking", "emergency"]
+
+
+def test_no_emergency_when_the_system_prompt_alone_is_too_large() -> None:
+    policy = MemoryPolicy(message_budget=700, context_window=1_000, reserve_output=200)
+    assert next_compaction(talked(2), policy, system_tokens=900) is None
+
+
+def test_many_pictures_are_compacted_for_their_bytes() -> None:
+    memory = Memory()
+    source = {"type": "base64", "media_type": "image/png", "data": "A" * 200_000}
+    for _ in range(6):
+        picture = {"type": "image", "source": source}
+        memory = append(memory, "user", [text_block("look"), picture], START)
+        memory = append(memory, "assistant", [text_block("nice")], START)
+    policy = MemoryPolicy()
+    assert memory.message_tokens < policy.observe_at * policy.message_budget
+    plan = next_compaction(memory, policy)
+    assert plan is not None
+    assert plan.urgency == "blocking"
+
+
+def test_the_tiling_check_finds_gaps_overlaps_and_wrong_ends() -> None:
+    memory = compact_fully(talked(40), POLICY.model_copy(update={"observe_chunk": 500}))
+    check(memory)
+    broken = [
+        memory.model_copy(update={"messages": memory.messages[1:]}),
+        memory.model_copy(update={"messages": memory.messages[:-1]}),
+        memory.model_copy(update={"observations": memory.observations[1:]}),
+        memory.model_copy(update={"observations": memory.observations[::-1]}),
+    ]
+    for fault in broken:
+        with pytest.raises(InvariantError):
+            check(fault)
+
+
+def test_a_failed_message_weighs_nothing_and_stays_in_the_log() -> None:
+    memory = talked(3)
+    failed = mark(memory, 0, failed=True)
+    assert failed.message_tokens == memory.message_tokens - memory.messages[0].weight
+    check(failed)

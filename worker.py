@@ -1,0 +1,48 @@
+"""The composition root: settings -> client -> Worker(workflows, activities)."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from activities.compacting import Compacting
+from activities.counting import Counting
+from activities.replying import Replying
+from perdure.model import Pool, Providers
+from perdure.settings import Settings, default_model
+from workflows.conversation import ConversationWorkflow
+from workflows.guard import GuardInterceptor
+
+WORKFLOWS = [ConversationWorkflow]
+# Longer than a stop signal's usual grace, so that a model call in progress can finish.
+_GRACE = timedelta(seconds=25)
+# The default lets an interrupted call wait for 80 % of its heartbeat timeout.
+_HEARTBEAT_EVERY = timedelta(seconds=1)
+
+
+@asynccontextmanager
+async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
+    """A worker that serves while the context is open and finishes its calls on leaving it."""
+    async with Pool() as pool:
+        model, providers = default_model(settings), Providers(pool)
+        replying = Replying(providers, pool, model)
+        compacting = Compacting(providers, pool, settings.summary_model or model)
+        worker = Worker(
+            client,
+            task_queue=settings.task_queue,
+            workflows=WORKFLOWS,
+            activities=[
+                replying.reply,
+                compacting.observe,
+                compacting.reflect,
+                Counting(pool).count,
+            ],
+            interceptors=[GuardInterceptor()],
+            graceful_shutdown_timeout=_GRACE,
+            max_heartbeat_throttle_interval=_HEARTBEAT_EVERY,
+            default_heartbeat_throttle_interval=_HEARTBEAT_EVERY,
+        )
+        async with worker:
+            yield worker

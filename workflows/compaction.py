@@ -1,0 +1,126 @@
+"""Compactions in flight: started by the loop, applied by the loop, never in between."""
+
+import asyncio
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError
+
+from perdure.contract import OBSERVE, REFLECT, LedgerRow, PartRef, PartResult
+from perdure.memory.compact import NoProgress, Part, Plan, StalePart, apply, source_hash
+from perdure.memory.wire import sha256
+from workflows.failure import reason
+from workflows.state import ConversationState
+
+Outcome = PartResult | BaseException
+
+# A summary of 6,000 tokens takes a model well under a minute; the rest is for retries.
+_ATTEMPT = timedelta(minutes=3)
+_HEARTBEAT = timedelta(seconds=30)
+_TRIES = {"background": 6, "blocking": 3, "emergency": 3}
+# Failed compactions are tried again after 2, 4, 8 and then every 16 turns.
+_LONGEST_PAUSE = 16
+
+
+async def _one(state: ConversationState, plan: Plan, part: Part, instructions: str) -> PartResult:
+    ref = PartRef(
+        part=part,
+        sha256=source_hash(state.memory, part),
+        extractive=plan.urgency == "emergency",
+        instructions=instructions or None,
+    )
+    result: PartResult = await workflow.execute_activity(
+        OBSERVE if part.level == 1 else REFLECT,
+        ref,
+        result_type=PartResult,
+        start_to_close_timeout=_ATTEMPT,
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=RetryPolicy(
+            maximum_attempts=_TRIES[plan.urgency], maximum_interval=timedelta(seconds=30)
+        ),
+        summary=f"messages {part.first_seq}-{part.last_seq} to level {part.level}",
+    )
+    return result
+
+
+class Compaction:
+    """A plan whose parts are being compacted by activities."""
+
+    def __init__(self, state: ConversationState, plan: Plan, instructions: str = "") -> None:
+        self.plan = plan
+        parts = (_one(state, plan, part, instructions) for part in plan.parts)
+        self._task: asyncio.Future[list[Outcome]] = asyncio.gather(*parts, return_exceptions=True)
+
+    @property
+    def done(self) -> bool:
+        """Whether every part has ended, well or not."""
+        return self._task.done()
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Wait until every part has ended; after `seconds` cancel what has not."""
+        try:
+            await workflow.wait_condition(
+                lambda: self.done,
+                timeout=None if seconds is None else timedelta(seconds=seconds),
+            )
+        except TimeoutError:
+            self._task.cancel()
+            await workflow.wait_condition(lambda: self.done)
+
+    def outcomes(self) -> list[tuple[Part, Outcome]]:
+        """What became of each part, in order."""
+        if self._task.cancelled():
+            return [(part, asyncio.CancelledError()) for part in self.plan.parts]
+        return list(zip(self.plan.parts, self._task.result(), strict=True))
+
+
+def take_in(state: ConversationState, compaction: Compaction) -> bool:
+    """Apply the results up to the first that failed; gives whether all could be applied.
+
+    A part whose range has moved or whose result is no progress changes nothing: the
+    originals stay, and the next try comes some turns later.
+    """
+    for part, outcome in compaction.outcomes():
+        fault = _take_in_part(state, compaction.plan, part, outcome)
+        if fault is not None:
+            state.totals.failed_compactions += 1
+            state.failed_in_a_row += 1
+            pause = min(_LONGEST_PAUSE, 2**state.failed_in_a_row)
+            state.compact_after_turn = state.turns + pause
+            state.note(workflow.now(), f"compaction put off for {pause} turns: {fault}")
+            return False
+    state.failed_in_a_row = state.compact_after_turn = 0
+    return True
+
+
+def _take_in_part(state: ConversationState, plan: Plan, part: Part, outcome: Outcome) -> str | None:
+    if isinstance(outcome, ActivityError):
+        return reason(outcome)
+    if isinstance(outcome, BaseException):
+        return "it was cancelled"
+    if outcome.compacted is None:
+        return "its source had changed"
+    now = workflow.now()
+    try:
+        state.memory, entry = apply(state.memory, part, outcome.compacted, now)
+    except (StalePart, NoProgress) as error:
+        return str(error)
+    state.totals.compactions += 1
+    if outcome.usage is not None:
+        state.totals.compaction_usage += outcome.usage
+    state.remember_row(
+        LedgerRow(
+            at=now,
+            turn=state.turns,
+            urgency=plan.urgency,
+            observation=entry,
+            sha256=sha256(entry.content),
+            compression_ratio=round(entry.compression_ratio(), 2),
+            messages_compressed=entry.message_count,
+            source_tokens=part.source_tokens,
+            ms=outcome.ms,
+            usage=outcome.usage,
+        )
+    )
+    return None

@@ -1,0 +1,66 @@
+"""What is done at a turn boundary because somebody asked for it."""
+
+from typing import Any
+
+from temporalio import workflow
+
+from perdure.contract import ImportBatch, ImportReceipt
+from perdure.memory.blocks import ContentError
+from perdure.memory.compact import Plan, next_compaction
+from perdure.memory.groups import pairing_fault
+from perdure.memory.state import append
+from workflows.room import Room
+from workflows.state import Control, ConversationState
+from workflows.turn import count_from
+
+
+async def take_in_batch(state: ConversationState, room: Room, control: Control) -> ImportReceipt:
+    """Append an imported batch, count it, and compact until it is within the budgets.
+
+    Raises ContentError, with nothing taken in, when a tool call and its result do not stand
+    in two messages that follow each other.
+    """
+    batch = ImportBatch.model_validate(control.payload)
+    if fault := pairing_fault([item.content for item in batch.messages]):
+        raise ContentError(fault)
+    first = state.memory.next_seq
+    for item in batch.messages:
+        state.memory = append(state.memory, item.role, item.content, item.at or control.at)
+    await count_from(state, first)
+    await room.make(up_to="background")
+    return ImportReceipt(first_seq=first, last_seq=first + len(batch.messages) - 1)
+
+
+async def compact_now(state: ConversationState, room: Room, instructions: str) -> None:
+    """Compact the messages before the tail, whatever they weigh."""
+    await room.settle()
+    plan = next_compaction(state.memory, state.config.policy, now=True)
+    if plan is None:
+        state.note(workflow.now(), "compact: there is nothing before the newest messages")
+        return
+    await room.run(plan, instructions)
+
+
+async def close_down(state: ConversationState, room: Room) -> dict[str, Any]:
+    """Summarise what is still verbatim, and give the result of the workflow.
+
+    `{"summary", "turns", "messages", "compactions"}`; without a usable model the summary is
+    extractive, so closing cannot fail.
+    """
+    await room.settle()
+    policy = state.config.policy.model_copy(update={"keep_recent": 0, "keep_recent_messages": 0})
+    plan = next_compaction(state.memory, policy, now=True)
+    before = {o.id for o in state.memory.observations}
+    if plan is not None and not await room.run(plan):
+        rest = next_compaction(state.memory, policy, now=True)
+        if rest is not None:
+            await room.run(Plan(urgency="emergency", parts=rest.parts))
+    last = [o for o in state.memory.observations if o.id not in before]
+    texts = [entry.text for entry in last or state.memory.observations[-1:]]
+    texts = texts or [f"{m.role}: {m.text}" for m in state.memory.messages]
+    return {
+        "summary": "\n\n".join(texts),
+        "turns": state.turns,
+        "messages": state.memory.next_seq,
+        "compactions": state.totals.compactions,
+    }

@@ -1,0 +1,316 @@
+"""The conversation: handlers that enqueue, and the one loop that serves them."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from perdure.contract import (
+        DRAINING,
+        REFUSED,
+        TURN_FAILED,
+        WORKFLOW,
+        ImportReceipt,
+        MaterialPage,
+        MaterialQuery,
+        Receipt,
+        parse_batch,
+        parse_config,
+        parse_user_message,
+    )
+    from perdure.memory.blocks import ContentError
+    from perdure.memory.project import context_text
+    from perdure.memory.state import Memory
+    from workflows import views
+    from workflows.controls import close_down, compact_now, take_in_batch
+    from workflows.inbox import Ticket, take_batch, take_close, take_compact, take_message
+    from workflows.room import Room
+    from workflows.state import Carried, Control, ConversationState
+    from workflows.turn import serve
+
+# How long `ask` waits for its reply, and how often that is looked at.
+ASK_LIMIT = timedelta(minutes=10)
+_WATCH = timedelta(minutes=1)
+# A run ends long before the server's limits (51,200 events, 50 MB, 2,000 updates), so that
+# a worker without the run in its cache replays little. Continuing stores the state twice,
+# so a big state waits for a longer history.
+RUN_EVENTS = 4_000
+RUN_BYTES = 4_000_000
+RUN_BYTES_PER_STATE_BYTE = 8
+RUN_TURNS = 1_000
+# Queued messages are carried too; more than this is served before the run is continued.
+CARRIED_QUEUE_BYTES = 500_000
+_SETTLE_SECONDS = 30
+
+
+@workflow.defn(name=WORKFLOW)
+class ConversationWorkflow:
+    """One conversation. Its id is the workflow's; its argument a ConversationConfig.
+
+    No call can stop it: every handler takes any payload and says in `status`, or to the
+    caller of an update, what was wrong with it.
+    """
+
+    def __init__(self) -> None:
+        self.state = ConversationState()
+        self._room = Room(self.state)
+        self._ready = False
+        self._draining = False
+        self._watching = False
+        self._running: str | None = None
+        self._tickets: list[Ticket] = []
+        self._turns_here = 0
+        self._material: tuple[object, Memory, str] | None = None
+
+    @workflow.run
+    async def run(self, payload: Any = None) -> Any:
+        """Serve until closed; the result is the last session's summary."""
+        self._begin(payload)
+        while True:
+            await workflow.wait_condition(self._has_work)
+            self._room.take_in_finished()
+            if self.state.turn is not None or self.state.inbox:
+                await self._serve()
+            elif self.state.controls:
+                control = self.state.controls.pop(0)
+                if control.kind == "close":
+                    return await close_down(self.state, self._room)
+                await self._obey(control)
+            self._room.tidy()
+            workflow.set_current_details(views.details(self.state))
+            if self._run_is_long():
+                await self._continue()
+
+    def _begin(self, payload: Any) -> None:
+        if isinstance(payload, dict) and payload.keys() == {"carried"}:
+            self.state = Carried.model_validate(payload).carried
+            self._room = Room(self.state)
+        else:
+            try:
+                self.state.config = parse_config(payload)
+            except ContentError as error:
+                self.note(f"started with the default configuration: {error}")
+        self._ready = True
+
+    def note(self, text: str) -> None:
+        """Keep a sentence for `status`."""
+        self.state.note(workflow.now(), text)
+
+    def _has_work(self) -> bool:
+        state = self.state
+        return bool(state.turn or state.inbox or state.controls or self._room.has_news)
+
+    async def _serve(self) -> None:
+        self._running = "reply"
+        receipt = await serve(self.state, self._room)
+        self._running = None
+        self._turns_here += 1
+        self._settle(receipt.message_id, receipt)
+
+    async def _obey(self, control: Control) -> None:
+        self._running = control.kind
+        if control.kind == "compact":
+            await compact_now(self.state, self._room, control.payload)
+        elif control.id is not None:
+            try:
+                self._settle(control.id, await take_in_batch(self.state, self._room, control))
+            except ContentError as error:
+                self.state.known.pop(control.id, None)
+                for ticket in self._tickets:
+                    if ticket.id == control.id:
+                        ticket.refusal = str(error)
+        self._running = None
+
+    def _settle(self, message_id: str, receipt: Receipt | ImportReceipt) -> None:
+        known = self.state.known.get(message_id)
+        if known is not None:
+            known.receipt = receipt
+        for ticket in self._tickets:
+            if ticket.id == message_id:
+                ticket.receipt = receipt
+
+    # Continuing as new
+
+    def _run_is_long(self) -> bool:
+        info, config = workflow.info(), self.state.config
+        if sum(len(str(q.content)) for q in self.state.inbox) > CARRIED_QUEUE_BYTES:
+            return False
+        if any(c.kind in ("import", "close") for c in self.state.controls):
+            return False
+        state_bytes = self._room.state_bytes()
+        return (
+            info.is_continue_as_new_suggested()
+            or self._turns_here >= min(RUN_TURNS, config.turns_per_run or RUN_TURNS)
+            or info.get_current_history_length() > RUN_EVENTS
+            or info.get_current_history_size()
+            > max(RUN_BYTES, RUN_BYTES_PER_STATE_BYTE * state_bytes)
+        )
+
+    async def _continue(self) -> None:
+        """Settle what runs, let waiting updates leave, and carry the state to a new run."""
+        await self._room.settle(_SETTLE_SECONDS)
+        self._draining = True
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        self.state.totals.runs += 1
+        workflow.continue_as_new(Carried(carried=self.state))
+
+    # Signals
+
+    async def _signalled(
+        self, name: str, take: Callable[[ConversationState, Any, datetime], object], payload: Any
+    ) -> None:
+        if not self._ready:
+            await workflow.wait_condition(lambda: self._ready)
+        try:
+            take(self.state, payload, workflow.now())
+        except ContentError as error:
+            self.note(f"signal {name}: {error}")
+
+    @workflow.signal
+    async def user_message(self, payload: Any = None) -> None:
+        """A string, or `{"content": str or blocks, "id": str?, "pinned": bool?}`."""
+        await self._signalled("user_message", take_message, payload)
+
+    @workflow.signal
+    async def compact(self, payload: Any = None) -> None:
+        """Compact now: nothing, or `{"instructions": str?}`."""
+        await self._signalled("compact", take_compact, payload)
+
+    @workflow.signal
+    async def close(self, payload: Any = None) -> None:
+        """End after what was accepted before, with a last session summary as the result."""
+        await self._signalled("close", take_close, payload)
+
+    @workflow.signal(dynamic=True)
+    async def unknown_signal(self, name: str, args: Sequence[RawValue]) -> None:
+        """Any other signal: noted in `status`."""
+        self.note(f"signal {name}: unknown; known are user_message, compact and close")
+
+    # Updates
+
+    async def _updated(
+        self, take: Callable[[ConversationState, Any, datetime], Ticket], payload: Any
+    ) -> Receipt | ImportReceipt:
+        if not self._ready:
+            await workflow.wait_condition(lambda: self._ready)
+        try:
+            ticket = take(self.state, payload, workflow.now())
+        except ContentError as error:
+            raise _refusal(str(error)) from None
+        if ticket.receipt is None:
+            await self._wait_for(ticket)
+        if ticket.refusal is not None:
+            raise _refusal(ticket.refusal)
+        if ticket.receipt is None:
+            raise ApplicationError(
+                f"the run is being continued; what you sent was kept as {ticket.id!r}: "
+                "send it again with that id to wait for its end",
+                type=DRAINING,
+            )
+        if isinstance(ticket.receipt, Receipt) and ticket.receipt.error is not None:
+            raise ApplicationError(ticket.receipt.error, type=TURN_FAILED, non_retryable=True)
+        return ticket.receipt
+
+    async def _wait_for(self, ticket: Ticket) -> None:
+        self._tickets.append(ticket)
+        if not self._watching:
+            self._watching = True
+            asyncio.create_task(self._watch())  # noqa: RUF006
+        await workflow.wait_condition(
+            lambda: bool(ticket.receipt or ticket.refusal) or self._draining
+        )
+        self._tickets.remove(ticket)
+
+    async def _watch(self) -> None:
+        """Let updates leave that have waited for too long; one timer serves them all."""
+        while self._tickets:
+            await workflow.sleep(_WATCH)
+            for ticket in self._tickets:
+                if workflow.now() - ticket.since >= ASK_LIMIT:
+                    ticket.receipt = Receipt(message_id=ticket.id, stop_reason="pending")
+        self._watching = False
+
+    @workflow.update
+    async def ask(self, payload: Any = None) -> Receipt | ImportReceipt:
+        """Like `user_message`, and wait for the reply; read it with the query `reply`."""
+        return await self._updated(take_message, payload)
+
+    @ask.validator
+    def _check_ask(self, payload: Any = None) -> None:
+        self._check(parse_user_message, payload)
+
+    @workflow.update
+    async def import_messages(self, payload: Any = None) -> Receipt | ImportReceipt:
+        """Take in `{"messages": [{"role", "content", "at"?}], "id"?}`; no model reply."""
+        return await self._updated(take_batch, payload)
+
+    @import_messages.validator
+    def _check_import(self, payload: Any = None) -> None:
+        self._check(parse_batch, payload)
+
+    def _check(self, parse: Callable[[Any], object], payload: Any) -> None:
+        if self._draining:
+            raise ApplicationError(
+                "the run is being continued; send it again with the same id", type=DRAINING
+            )
+        try:
+            parse(payload)
+        except ContentError as error:
+            raise _refusal(str(error)) from None
+
+    # Queries
+
+    @workflow.query
+    def context(self, payload: Any = None) -> dict[str, Any]:
+        """What the model would be sent now; optional `{"max_tokens"}`."""
+        return views.context(self.state, payload)
+
+    @workflow.query
+    def context_text(self, payload: Any = None) -> str:
+        """The same as readable text, without the system prompt."""
+        return context_text(self.state.memory)
+
+    @workflow.query
+    def reply(self, payload: Any = None) -> dict[str, Any]:
+        """The reply of `{"turn"}`, by default the last."""
+        return views.reply(self.state, payload)
+
+    @workflow.query
+    def memory(self, payload: Any = None) -> dict[str, Any]:
+        """Levels, ranges, token counts and pressure."""
+        return views.memory(self.state)
+
+    @workflow.query
+    def compactions(self, payload: Any = None) -> list[dict[str, Any]]:
+        """The last rows of the ledger."""
+        return views.compactions(self.state)
+
+    @workflow.query
+    def status(self, payload: Any = None) -> dict[str, Any]:
+        """Turn, queue, running step, errors and totals."""
+        return views.status(self.state, self._running)
+
+    @workflow.query
+    def transcript(self, payload: Any = None) -> list[dict[str, Any]]:
+        """The messages that are still in the workflow."""
+        return views.transcript(self.state)
+
+    @workflow.query
+    def material(self, payload: Any = None) -> MaterialPage:
+        """For activities: what a reference names; see MaterialQuery."""
+        query = MaterialQuery.model_validate(payload)
+        held = self._material
+        if held is None or held[0] != query.of or held[1] is not self.state.memory:
+            held = (query.of, self.state.memory, views.material(self.state, query.of))
+            self._material = held
+        page = held[2][query.offset : query.offset + views.PAGE_CHARS]
+        return MaterialPage(text=page, size=len(held[2]))
+
+
+def _refusal(text: str) -> ApplicationError:
+    return ApplicationError(text, type=REFUSED, non_retryable=True)

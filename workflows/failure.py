@@ -1,0 +1,26 @@
+"""Why an activity failed, in one sentence for a person."""
+
+from temporalio import exceptions
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError
+
+
+def cause(error: ActivityError) -> BaseException:
+    """The innermost failure that Temporal recorded."""
+    found: BaseException = error
+    while isinstance(found, FailureError) and found.cause is not None:
+        found = found.cause
+    return found
+
+
+def reason(error: ActivityError) -> str:
+    """What to tell a person about a failed activity."""
+    found = cause(error)
+    if isinstance(found, exceptions.TimeoutError):
+        return f"{error.activity_type} took too long and was given up"
+    return found.message if isinstance(found, FailureError) else str(found)
+
+
+def kind(error: ActivityError) -> str | None:
+    """The type that the activity gave its failure, if it gave one."""
+    found = cause(error)
+    return found.type if isinstance(found, ApplicationError) else None

@@ -1,0 +1,90 @@
+"""What a handler may do: check a payload, know its id, put it in its queue."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from perdure.contract import (
+    ImportReceipt,
+    Receipt,
+    parse_batch,
+    parse_instructions,
+    parse_user_message,
+)
+from perdure.memory.blocks import ContentError
+from perdure.memory.wire import sha256
+from workflows.state import Control, ConversationState, Known, Queued
+
+
+@dataclass
+class Ticket:
+    """Where a waiting update finds how its payload ended."""
+
+    id: str
+    since: datetime
+    receipt: Receipt | ImportReceipt | None = None
+    refusal: str | None = None
+
+
+def _digest(value: Any) -> str:
+    return sha256(value)[:16]
+
+
+def _known(state: ConversationState, message_id: str, digest: str) -> Known | None:
+    known = state.known.get(message_id)
+    if known is not None and known.digest != digest:
+        raise ContentError(f"the id {message_id!r} was used before with other content")
+    return known
+
+
+def take_message(state: ConversationState, payload: Any, at: datetime) -> Ticket:
+    """Queue a user message once; gives the ticket under which its turn will end.
+
+    Raises ContentError when the payload is not a message, its id stands for another one, or
+    the conversation is closing.
+    """
+    message = parse_user_message(payload)
+    if message.id is not None:
+        known = _known(state, message.id, _digest(message.content))
+        if known is not None:
+            return Ticket(message.id, at, receipt=known.receipt)
+    if state.closing:
+        raise ContentError("the conversation is closing and takes no more messages")
+    state.totals.messages_in += 1
+    message_id = message.id or f"m{state.totals.messages_in}"
+    state.remember_id(message_id, Known(digest=_digest(message.content)))
+    state.inbox.append(Queued(id=message_id, content=message.content, at=at, pinned=message.pinned))
+    return Ticket(message_id, at)
+
+
+def take_batch(state: ConversationState, payload: Any, at: datetime) -> Ticket:
+    """Queue an import once. Raises ContentError like `take_message`."""
+    batch = parse_batch(payload)
+    digest = _digest(batch.model_dump(mode="json")["messages"])
+    if batch.id is not None:
+        known = _known(state, batch.id, digest)
+        if known is not None:
+            return Ticket(batch.id, at, receipt=known.receipt)
+    if state.closing:
+        raise ContentError("the conversation is closing and takes no more messages")
+    state.totals.messages_in += len(batch.messages)
+    batch_id = batch.id or f"i{state.totals.messages_in}"
+    state.remember_id(batch_id, Known(digest=digest))
+    state.controls.append(
+        Control(kind="import", payload=batch.model_dump(mode="json"), at=at, id=batch_id)
+    )
+    return Ticket(batch_id, at)
+
+
+def take_compact(state: ConversationState, payload: Any, at: datetime) -> None:
+    """Queue a compaction that was asked for."""
+    state.controls.append(Control(kind="compact", payload=parse_instructions(payload), at=at))
+
+
+def take_close(state: ConversationState, payload: Any, at: datetime) -> None:
+    """Queue the end; what was accepted before it is served first."""
+    if payload not in (None, {}, ""):
+        raise ContentError("close takes no argument")
+    if not state.closing:
+        state.closing = True
+        state.controls.append(Control(kind="close", payload=None, at=at))

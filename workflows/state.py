@@ -1,0 +1,146 @@
+"""The whole state of a conversation: what continue-as-new carries, and nothing else."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from perdure.contract import (
+    ConversationConfig,
+    ImportReceipt,
+    LedgerRow,
+    Receipt,
+    StopReason,
+    Usage,
+)
+from perdure.memory.blocks import Block
+from perdure.memory.state import Memory
+
+# Windows that keep the carried state flat however long the conversation runs.
+KNOWN_IDS = 500
+REPLIES = 10
+LEDGER_ROWS = 200
+NOTES = 20
+# UTF-8 bytes of summary text and of reply text that stay in the state.
+LEDGER_BYTES = 100_000
+REPLY_BYTES = 100_000
+
+Kind = Literal["message", "import", "compact", "close"]
+
+
+class Queued(BaseModel):
+    """An accepted user message that no turn has served yet."""
+
+    id: str
+    content: list[Block]
+    at: datetime
+    pinned: bool = False
+
+
+class Control(BaseModel):
+    """Anything else that was accepted and waits for a turn boundary."""
+
+    kind: Kind
+    payload: Any
+    at: datetime
+    id: str | None = None
+
+
+class Known(BaseModel):
+    """A message id that was seen: a hash of its content, and how it ended."""
+
+    digest: str
+    receipt: Receipt | ImportReceipt | None = None
+
+
+class TurnState(BaseModel):
+    """The turn in progress: its number, its model call, and the message it answers."""
+
+    turn: int
+    step: int
+    seq: int
+    message_id: str
+
+
+class KeptReply(BaseModel):
+    """A reply that the query `reply` still gives word for word."""
+
+    turn: int
+    seq: int | None
+    stop_reason: StopReason
+    content: list[Block]
+    at: datetime
+
+
+class Note(BaseModel):
+    """Something that went wrong and did not stop the conversation."""
+
+    at: datetime
+    text: str
+
+
+class Totals(BaseModel):
+    """Counts over the whole conversation, all runs."""
+
+    messages_in: int = 0
+    failed_turns: int = 0
+    compactions: int = 0
+    failed_compactions: int = 0
+    runs: int = 1
+    reply_usage: Usage = Usage()
+    compaction_usage: Usage = Usage()
+
+
+class ConversationState(BaseModel):
+    """Changed only by the workflow's one loop and by what the handlers enqueue."""
+
+    config: ConversationConfig = ConversationConfig()
+    memory: Memory = Memory()
+    system_tokens: int | None = None
+    inbox: list[Queued] = []
+    controls: list[Control] = []
+    known: dict[str, Known] = {}
+    turn: TurnState | None = None
+    turns: int = 0
+    replies: list[KeptReply] = []
+    ledger: list[LedgerRow] = []
+    notes: list[Note] = []
+    totals: Totals = Totals()
+    closing: bool = False
+    compact_after_turn: int = 0
+    failed_in_a_row: int = 0
+
+    def note(self, at: datetime, text: str) -> None:
+        """Keep a sentence for `status`."""
+        self.notes = [*self.notes, Note(at=at, text=text[:500])][-NOTES:]
+
+    def remember_reply(self, reply: KeptReply) -> None:
+        """Keep a reply word for word, and let go of the oldest ones."""
+        kept = [*self.replies, reply][-REPLIES:]
+        while len(kept) > 1 and sum(len(str(r.content)) for r in kept) > REPLY_BYTES:
+            kept = kept[1:]
+        self.replies = kept
+
+    def remember_row(self, row: LedgerRow) -> None:
+        """Add a row to the ledger; the oldest rows lose first their text, then their place."""
+        rows = [*self.ledger, row][-LEDGER_ROWS:]
+        room = LEDGER_BYTES
+        for i in range(len(rows) - 1, -1, -1):
+            entry = rows[i].observation
+            room -= len(entry.content.encode())
+            if room < 0 and entry.content:
+                bare = entry.model_copy(update={"content": ""})
+                rows[i] = rows[i].model_copy(update={"observation": bare})
+        self.ledger = rows
+
+    def remember_id(self, message_id: str, known: Known) -> None:
+        """Know an id from now on, and forget the oldest settled ones."""
+        self.known[message_id] = known
+        while len(self.known) > KNOWN_IDS:
+            del self.known[next(iter(self.known))]
+
+
+class Carried(BaseModel):
+    """The argument of a continued run; tells it apart from a start configuration."""
+
+    carried: ConversationState

@@ -1,0 +1,169 @@
+"""One turn: a user message and the reply to it, or the reason why there is none."""
+
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError
+
+from perdure.contract import (
+    COUNT,
+    REPLY,
+    REQUEST_REFUSED,
+    CountRef,
+    Counts,
+    Receipt,
+    ReplyResult,
+    StepRef,
+)
+from perdure.memory.blocks import Block, is_blank
+from perdure.memory.project import context_tokens
+from perdure.memory.state import append, mark, with_counts
+from workflows.failure import kind, reason
+from workflows.room import Room
+from workflows.state import ConversationState, KeptReply, TurnState
+from workflows.views import current_context, system_tokens
+
+# A lost worker is noticed after the heartbeat timeout; a model may think for minutes.
+_HEARTBEAT = timedelta(seconds=10)
+_ATTEMPT = timedelta(minutes=10)
+_ALL_ATTEMPTS = timedelta(minutes=30)
+# First try, one after a change of code, one after counting, and one to spare.
+_STEPS = 4
+
+
+class TurnFailure(Exception):
+    """The turn cannot be answered. `final`: not even later, so the message leaves the context."""
+
+    def __init__(self, text: str, *, final: bool) -> None:
+        super().__init__(text)
+        self.final = final
+
+
+async def serve(state: ConversationState, room: Room) -> Receipt:
+    """Serve the turn in progress, or begin the next one; a failure becomes the receipt's error."""
+    turn = state.turn or _begin(state)
+    try:
+        receipt = _finish(state, turn, await _answer(state, room, turn))
+    except TurnFailure as failure:
+        if failure.final:
+            state.memory = mark(state.memory, turn.seq, failed=True)
+        state.totals.failed_turns += 1
+        state.note(workflow.now(), f"turn {turn.turn} failed: {failure}")
+        receipt = Receipt(
+            message_id=turn.message_id, turn=turn.turn, stop_reason="failed", error=str(failure)
+        )
+    state.turn = None
+    return receipt
+
+
+def _begin(state: ConversationState) -> TurnState:
+    queued = state.inbox.pop(0)
+    seq = state.memory.next_seq
+    state.memory = append(state.memory, "user", queued.content, queued.at, pinned=queued.pinned)
+    state.turns += 1
+    state.turn = TurnState(turn=state.turns, step=0, seq=seq, message_id=queued.id)
+    return state.turn
+
+
+async def _answer(state: ConversationState, room: Room, turn: TurnState) -> ReplyResult:
+    for _ in range(_STEPS):
+        await room.make(turn.seq)
+        _check_window(state)
+        turn.step += 1
+        try:
+            result = await _ask_model(state, turn)
+        except ActivityError as error:
+            raise TurnFailure(reason(error), final=kind(error) == REQUEST_REFUSED) from error
+        take_counts(state, result.counts, result.system_tokens)
+        if result.status == "ok":
+            return result
+    _check_window(state)
+    raise TurnFailure("the context kept changing while the model was asked", final=False)
+
+
+def _check_window(state: ConversationState) -> None:
+    """Refuse a counted request that cannot fit; an estimate is left to the activity to judge."""
+    weight, limit = (
+        context_tokens(state.memory, system_tokens(state)),
+        state.config.policy.input_limit,
+    )
+    counted = state.system_tokens is not None and all(
+        m.tokens is not None or m.failed for m in state.memory.messages
+    )
+    if counted and weight > limit:
+        raise TurnFailure(
+            f"the request has {weight:,} tokens and the window takes {limit:,}; "
+            "shorten the message or the system prompt",
+            final=True,
+        )
+
+
+async def _ask_model(state: ConversationState, turn: TurnState) -> ReplyResult:
+    result: ReplyResult = await workflow.execute_activity(
+        REPLY,
+        StepRef(turn=turn.turn, step=turn.step, sha256=current_context(state).sha256),
+        result_type=ReplyResult,
+        start_to_close_timeout=_ATTEMPT,
+        schedule_to_close_timeout=_ALL_ATTEMPTS,
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=RetryPolicy(maximum_interval=timedelta(seconds=60)),
+        summary=f"turn {turn.turn}",
+    )
+    return result
+
+
+def take_counts(
+    state: ConversationState, counts: dict[int, int], system: int | None = None
+) -> None:
+    """Put in token counts that an activity made."""
+    state.memory = with_counts(state.memory, counts)
+    if system is not None:
+        state.system_tokens = system
+
+
+async def count_from(state: ConversationState, from_seq: int) -> None:
+    """Have every message from `from_seq` on counted."""
+    counted = await workflow.execute_activity(
+        COUNT,
+        CountRef(from_seq=from_seq),
+        result_type=Counts,
+        start_to_close_timeout=timedelta(minutes=5),
+        retry_policy=RetryPolicy(maximum_attempts=5),
+        summary=f"messages from {from_seq}",
+    )
+    take_counts(state, counted.counts, counted.system_tokens)
+
+
+def _no_such_tool(content: list[Block]) -> list[Block]:
+    """Answers to calls that nobody carries out, since an open call would block every request."""
+    return [
+        {
+            "type": "tool_result",
+            "tool_use_id": block["id"],
+            "is_error": True,
+            "content": f"there is no tool {block.get('name')!r} in this conversation",
+        }
+        for block in content
+        if block.get("type") == "tool_use"
+    ]
+
+
+def _finish(state: ConversationState, turn: TurnState, result: ReplyResult) -> Receipt:
+    now = workflow.now()
+    content = [block for block in result.content if not is_blank(block)]
+    stop_reason = result.stop_reason or "unknown"
+    seq = None
+    if content:
+        seq = state.memory.next_seq
+        state.memory = append(state.memory, "assistant", content, now, tokens=result.tokens)
+        if unanswered := _no_such_tool(content):
+            state.memory = append(state.memory, "user", unanswered, now)
+    if result.usage is not None:
+        state.totals.reply_usage += result.usage
+    state.remember_reply(
+        KeptReply(turn=turn.turn, seq=seq, stop_reason=stop_reason, content=content, at=now)
+    )
+    return Receipt(
+        message_id=turn.message_id, turn=turn.turn, reply_seq=seq, stop_reason=stop_reason
+    )

@@ -1,0 +1,199 @@
+"""What the queries answer, as plain JSON values."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from perdure.contract import CountRef, PartRef, StepRef
+from perdure.memory.blocks import to_text, upper_estimate
+from perdure.memory.compact import sources
+from perdure.memory.project import Context, context_tokens, project, project_within
+from perdure.memory.state import Memory
+from perdure.memory.wire import canonical_json
+from workflows.state import ConversationState
+
+# Characters of a snapshot in one query result, which Temporal limits to 2 MB.
+PAGE_CHARS = 250_000
+# The end of the previous entry, given to the summariser for continuity.
+PREVIOUS_CHARS = 600
+
+
+def system_tokens(state: ConversationState) -> int:
+    """Tokens of the system prompt: counted, or an estimate that is never too low."""
+    if state.system_tokens is not None:
+        return state.system_tokens
+    return upper_estimate([{"type": "text", "text": state.config.system}])
+
+
+def current_context(state: ConversationState) -> Context:
+    """The context as the model would be sent it now."""
+    return project(state.memory, state.config.system, system_tokens(state))
+
+
+def _optional(payload: Any, name: str) -> int | None:
+    if payload is None:
+        return None
+    value = payload.get(name) if isinstance(payload, Mapping) else payload
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+        raise ValueError(f"{name} must be a whole number, got {value!r}")
+    return value
+
+
+def context(state: ConversationState, payload: Any) -> dict[str, Any]:
+    """`{system, messages, tokens, sha256, turn}`, within `max_tokens` if that is given."""
+    limit = _optional(payload, "max_tokens")
+    found = (
+        current_context(state)
+        if limit is None
+        else project_within(state.memory, state.config.system, system_tokens(state), limit)
+    )
+    return {
+        "system": found.system,
+        "messages": found.messages,
+        "tokens": found.tokens,
+        "sha256": found.sha256,
+        "turn": state.turns,
+    }
+
+
+def reply(state: ConversationState, payload: Any) -> dict[str, Any]:
+    """The reply of a turn (default: the last): `{turn, seq, stop_reason, text, content, at}`."""
+    wanted = _optional(payload, "turn")
+    for kept in reversed(state.replies):
+        if wanted is None or kept.turn == wanted:
+            return {**kept.model_dump(mode="json"), "text": to_text(kept.content)}
+    if wanted is None:
+        raise ValueError("there is no reply yet")
+    raise ValueError(f"the reply of turn {wanted} is not kept here any more, or not there yet")
+
+
+def memory(state: ConversationState) -> dict[str, Any]:
+    """Levels with their ranges and token counts, and the pressure on each budget."""
+    held, policy = state.memory, state.config.policy
+    levels = [
+        {
+            "level": number,
+            "entries": len(held.level(number)),
+            "first_seq": held.level(number)[0].first_seq,
+            "last_seq": held.level(number)[-1].last_seq,
+            "tokens": held.level_tokens(number),
+            "budget": policy.budget(number),
+        }
+        for number in held.levels
+    ]
+    return {
+        "levels": levels,
+        "messages": {
+            "count": len(held.messages),
+            "first_seq": held.next_seq - len(held.messages),
+            "last_seq": held.next_seq - 1,
+            "tokens": held.message_tokens,
+            "budget": policy.message_budget,
+        },
+        "pinned": len(held.pins),
+        "next_seq": held.next_seq,
+        "raw_tokens": held.raw_tokens,
+        "context_tokens": context_tokens(held, system_tokens(state)),
+        "pressure": round(held.message_tokens / policy.message_budget, 3),
+        "memory_version": held.version,
+        "observations": [o.model_dump(mode="json", exclude={"content"}) for o in held.observations],
+    }
+
+
+def compactions(state: ConversationState) -> list[dict[str, Any]]:
+    """The last rows of the ledger, oldest first."""
+    return [row.model_dump(mode="json") for row in state.ledger]
+
+
+def transcript(state: ConversationState) -> list[dict[str, Any]]:
+    """The messages that are still in the workflow, oldest first."""
+    return [
+        {**m.model_dump(mode="json", exclude_none=True), "text": m.text}
+        for m in state.memory.messages
+    ]
+
+
+def status(state: ConversationState, running: str | None) -> dict[str, Any]:
+    """Where the conversation stands, and what last went wrong."""
+    return {
+        "title": state.config.title,
+        "turn": state.turns,
+        "queue": len(state.inbox) + len(state.controls),
+        "running": running,
+        "closing": state.closing,
+        "last_error": state.notes[-1].model_dump(mode="json") if state.notes else None,
+        "errors": [note.model_dump(mode="json") for note in state.notes],
+        "messages": state.memory.next_seq,
+        "raw_tokens": state.memory.raw_tokens,
+        "context_tokens": context_tokens(state.memory, system_tokens(state)),
+        "totals": state.totals.model_dump(mode="json"),
+        "model": state.config.model,
+    }
+
+
+def details(state: ConversationState) -> str:
+    """A few lines of Markdown for the Temporal UI."""
+    held = state.memory
+    rows = [f"| {n} | {len(held.level(n))} | {held.level_tokens(n):,} |" for n in held.levels]
+    context = context_tokens(held, system_tokens(state))
+    last = f"\n\nLast trouble: {state.notes[-1].text}" if state.notes else ""
+    return (
+        "\n".join(
+            [
+                f"**{state.config.title or 'Conversation'}** after turn {state.turns}",
+                f"{held.raw_tokens:,} tokens said, {context:,} in the context",
+                "",
+                "| level | entries | tokens |",
+                "|---|---|---|",
+                *rows,
+                f"| messages | {len(held.messages)} | {held.message_tokens:,} |",
+            ]
+        )
+        + last
+    )
+
+
+def _uncounted(held: Memory, from_seq: int) -> list[dict[str, Any]]:
+    return [
+        {"seq": m.seq, "content": m.content, "weight": m.weight}
+        for m in held.messages
+        if m.tokens is None and m.seq >= from_seq and not m.failed
+    ]
+
+
+def _step_material(state: ConversationState, ref: StepRef) -> dict[str, Any] | None:
+    turn = state.turn
+    if turn is None or (turn.turn, turn.step) != (ref.turn, ref.step):
+        return None
+    return {
+        "context": current_context(state).model_dump(mode="json"),
+        "model": state.config.model,
+        "max_tokens": state.config.policy.reserve_output,
+        "input_limit": state.config.policy.input_limit,
+        "uncounted": _uncounted(state.memory, 0),
+        "count_system": state.system_tokens is None,
+    }
+
+
+def _part_material(state: ConversationState, ref: PartRef) -> dict[str, Any]:
+    before = [o for o in state.memory.observations if o.last_seq < ref.part.first_seq]
+    return {
+        "sources": [s.model_dump(mode="json") for s in sources(state.memory, ref.part)],
+        "previous": before[-1].content[-PREVIOUS_CHARS:] if before else "",
+        "policy": state.config.policy.model_dump(mode="json"),
+        "model": state.config.summary_model or state.config.model,
+    }
+
+
+def material(state: ConversationState, ref: Mapping[str, Any]) -> str:
+    """What an activity works on, as canonical JSON; "null" when it is not there any more."""
+    if "part" in ref:
+        return canonical_json(_part_material(state, PartRef.model_validate(ref)))
+    if "from_seq" in ref:
+        count = CountRef.model_validate(ref)
+        return canonical_json(
+            {
+                "uncounted": _uncounted(state.memory, count.from_seq),
+                "system": state.config.system,
+            }
+        )
+    return canonical_json(_step_material(state, StepRef.model_validate(ref)))
