@@ -11,6 +11,7 @@ from activities.compacting import Compacting
 from activities.counting import Counting
 from activities.replying import Replying
 from perdure.model import Pool, Providers
+from perdure.replay import ReplayReport, fetch_chain, replay_histories
 from perdure.settings import Settings, default_model
 from workflows.conversation import ConversationWorkflow
 from workflows.guard import GuardInterceptor
@@ -46,3 +47,13 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
         )
         async with worker:
             yield worker
+
+
+async def replay(client: Client, conversation_id: str) -> ReplayReport:
+    """Replay every run of a conversation that Temporal still has, on this code.
+
+    Raises ConversationNotFound.
+    """
+    histories, missing = await fetch_chain(client, conversation_id)
+    report = await replay_histories(histories, WORKFLOWS, [GuardInterceptor()])
+    return report.model_copy(update={"missing": missing})

@@ -3,18 +3,37 @@
 from perdure import Conversation, ConversationConfig, MemoryPolicy
 """
 
-from perdure.contract import ConversationConfig, ImportReceipt
-from perdure.conversation import Conversation, Reply
-from perdure.errors import PerdureError
-from perdure.memory.observation import Observation
-from perdure.memory.policy import MemoryPolicy
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from perdure.contract import ConversationConfig
+    from perdure.conversation import Conversation, Reply
+    from perdure.errors import PerdureError
+    from perdure.memory.observation import Observation
+    from perdure.memory.policy import MemoryPolicy
 
 __all__ = [
     "Conversation",
     "ConversationConfig",
-    "ImportReceipt",
     "MemoryPolicy",
     "Observation",
     "PerdureError",
     "Reply",
 ]
+
+_HOMES = {
+    "Conversation": "perdure.conversation",
+    "ConversationConfig": "perdure.contract",
+    "MemoryPolicy": "perdure.memory.policy",
+    "Observation": "perdure.memory.observation",
+    "PerdureError": "perdure.errors",
+    "Reply": "perdure.conversation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on first use: workflows and pool processes need the memory, not Temporal's client.
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

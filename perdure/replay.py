@@ -1,0 +1,209 @@
+"""Does the recorded history, run again on this code, give the same contexts and summaries?
+
+Temporal compares the kind and order of what a workflow schedules, not its arguments. Here
+the arguments are compared too, and with them the hash of every context, every summary,
+and the state that each run hands to the next.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel
+from temporalio import workflow
+from temporalio.api.common.v1 import Payloads
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import Client, WorkflowHistory
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import (
+    ContinueAsNewInput,
+    ExecuteWorkflowInput,
+    Interceptor,
+    Replayer,
+    StartActivityInput,
+    UnsandboxedWorkflowRunner,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowOutboundInterceptor,
+)
+
+from perdure.contract import OBSERVE, REFLECT, REPLY
+from perdure.errors import ConversationNotFound
+from perdure.memory.wire import sha256, without_nulls
+
+
+class ReplayReport(BaseModel):
+    """What was compared. `missing` names runs whose history Temporal does not keep any more."""
+
+    runs: int = 0
+    contexts: int = 0
+    summaries: int = 0
+    differences: list[str] = []
+    missing: list[str] = []
+
+    @property
+    def identical(self) -> bool:
+        """Whether everything that was compared was the same."""
+        return not self.differences
+
+
+@dataclass
+class _Run:
+    """One run, as it was recorded or as it was replayed."""
+
+    scheduled: list[tuple[str, Any]] = field(default_factory=list)
+    summaries: dict[str, str] = field(default_factory=dict)
+    received: Any = None
+    handed_on: Any = None
+
+
+def _plain(value: Any) -> Any:
+    """As JSON without nulls, the form in which payloads are compared."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json")
+    return without_nulls(value)
+
+
+def _decoded(payloads: Payloads) -> Any:
+    return _plain(json.loads(payloads.payloads[0].data)) if payloads.payloads else None
+
+
+def _recorded(events: Sequence[HistoryEvent]) -> _Run:
+    run = _Run()
+    kinds: dict[int, str] = {}
+    for event in events:
+        which = event.WhichOneof("attributes")
+        if which == "workflow_execution_started_event_attributes":
+            run.received = _decoded(event.workflow_execution_started_event_attributes.input)
+        elif which == "activity_task_scheduled_event_attributes":
+            scheduled = event.activity_task_scheduled_event_attributes
+            kinds[event.event_id] = scheduled.activity_type.name
+            run.scheduled.append((scheduled.activity_type.name, _decoded(scheduled.input)))
+        elif which == "activity_task_completed_event_attributes":
+            completed = event.activity_task_completed_event_attributes
+            if kinds[completed.scheduled_event_id] in (OBSERVE, REFLECT):
+                compacted = _decoded(completed.result).get("compacted")
+                if compacted is not None:
+                    run.summaries[compacted["identity"]] = sha256(compacted["content"])
+        elif which == "workflow_execution_continued_as_new_event_attributes":
+            run.handed_on = _decoded(
+                event.workflow_execution_continued_as_new_event_attributes.input
+            )
+    return run
+
+
+class _Collector(Interceptor):
+    """Notes what a replayed workflow does, and keeps the workflow object itself."""
+
+    def __init__(self) -> None:
+        self.run = _Run()
+        self.instance: Any = None
+
+    def workflow_interceptor_class(
+        self,
+        input: WorkflowInterceptorClassInput,  # noqa: A002
+    ) -> type[WorkflowInboundInterceptor]:
+        """The inbound interceptor, which puts the outbound one in its place."""
+        collector = self
+
+        class Outbound(WorkflowOutboundInterceptor):
+            def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:  # noqa: A002
+                argument = _plain(input.args[0]) if input.args else None
+                collector.run.scheduled.append((input.activity, argument))
+                return self.next.start_activity(input)
+
+            def continue_as_new(self, input: ContinueAsNewInput) -> Any:  # noqa: A002
+                collector.run.handed_on = _plain(input.args[0])
+                self.next.continue_as_new(input)
+
+        class Inbound(WorkflowInboundInterceptor):
+            def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+                super().init(Outbound(outbound))
+
+            async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:  # noqa: A002
+                collector.instance = workflow.instance()
+                return await super().execute_workflow(input)
+
+        return Inbound
+
+
+async def fetch_chain(client: Client, id: str) -> tuple[list[WorkflowHistory], list[str]]:  # noqa: A002
+    """The histories of a conversation's runs, oldest first, and the ids of those removed.
+
+    Raises ConversationNotFound.
+    """
+    histories: list[WorkflowHistory] = []
+    run_id: str | None = None
+    while run_id != "":
+        try:
+            history = await client.get_workflow_handle(id, run_id=run_id).fetch_history()
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise
+            if run_id is None:
+                raise ConversationNotFound(f"there is no conversation {id!r}") from None
+            return histories, [run_id]
+        histories.insert(0, history)
+        started = history.events[0].workflow_execution_started_event_attributes
+        run_id = started.continued_execution_run_id
+    return histories, []
+
+
+async def replay_histories(
+    histories: Sequence[WorkflowHistory],
+    workflows: Sequence[type],
+    interceptors: Sequence[Interceptor],
+) -> ReplayReport:
+    """Replay runs that follow each other and compare all that they did with what is recorded."""
+    report = ReplayReport(runs=len(histories))
+    handed_on: Any = None
+    for number, history in enumerate(histories, start=1):
+        recorded = _recorded(history.events)
+        if number > 1 and recorded.received != handed_on:
+            report.differences.append(f"run {number}: it got another state than was handed on")
+        collector = _Collector()
+        replayer = Replayer(
+            workflows=workflows,
+            data_converter=pydantic_data_converter,
+            interceptors=[*interceptors, collector],
+            workflow_runner=UnsandboxedWorkflowRunner(),
+        )
+        result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
+        if result.replay_failure is not None:
+            report.differences.append(f"run {number}: {result.replay_failure}")
+            continue
+        handed_on = recorded.handed_on
+        differences = [
+            *_activity_differences(recorded, collector.run, report),
+            *_summary_differences(recorded, collector.instance.state.ledger, report),
+        ]
+        if collector.run.handed_on != recorded.handed_on:
+            differences.append("it hands on another state")
+        report.differences += [f"run {number}: {difference}" for difference in differences]
+    return report
+
+
+def _activity_differences(recorded: _Run, replayed: _Run, report: ReplayReport) -> Iterator[str]:
+    # An open run may be about to schedule more than was recorded; less is a difference.
+    if len(replayed.scheduled) < len(recorded.scheduled):
+        yield f"{len(recorded.scheduled)} activities became {len(replayed.scheduled)}"
+    for (kind, was), (_, now) in zip(recorded.scheduled, replayed.scheduled, strict=False):
+        if was != now:
+            yield f"{kind} of {was} became {now}"
+        elif kind == REPLY:
+            report.contexts += 1
+
+
+def _summary_differences(
+    recorded: _Run, ledger: Sequence[Any], report: ReplayReport
+) -> Iterator[str]:
+    for row in ledger:
+        was = recorded.summaries.get(row.observation.identity)
+        if was is None:
+            continue
+        if was == row.sha256:
+            report.summaries += 1
+        else:
+            yield f"the summary {row.observation.id} has other words"
