@@ -1,15 +1,17 @@
 """The model's next step in a turn."""
 
+import asyncio
+
 from temporalio import activity
 
 from activities.counting import Counting
 from activities.failure import as_failure
 from activities.material import fetch
-from perdure.contract import REPLY, ReplyResult, StepRef
+from perdure.contract import INTERRUPTED, REPLY, ReplyResult, StepRef, Usage
 from perdure.errors import ModelError
 from perdure.memory.message import MESSAGE_OVERHEAD
 from perdure.memory.project import Context
-from perdure.model import Pool, Providers, ReplyCall, count_blocks
+from perdure.model import ModelReply, Pool, Providers, ReplyCall, count_blocks
 
 
 class Replying:
@@ -48,10 +50,21 @@ class Replying:
             context=context,
             max_tokens=found["max_tokens"],
         )
+        so_far: list[str] = []
+
+        def heard(piece: str) -> None:
+            so_far.append(piece)
+            activity.heartbeat()
+
         try:
-            said = await self._providers.of(call.model).reply(call, _heartbeat)
+            said = await self._providers.of(call.model).reply(call, heard)
         except ModelError as error:
             raise as_failure(error) from error
+        except asyncio.CancelledError:
+            details = activity.cancellation_details()
+            if details is None or not details.cancel_requested:
+                raise
+            said = _interrupted("".join(so_far), call.model)
         return ReplyResult(
             content=said.content,
             stop_reason=said.stop_reason,
@@ -63,5 +76,7 @@ class Replying:
         )
 
 
-def _heartbeat(_: str) -> None:
-    activity.heartbeat()
+def _interrupted(so_far: str, model: str) -> ModelReply:
+    """What was said before the user stopped it, marked as unfinished for the model to see."""
+    content = [{"type": "text", "text": f"{so_far.rstrip()}\n[interrupted]"}] if so_far else []
+    return ModelReply(content=content, stop_reason=INTERRUPTED, usage=Usage(), model=model)

@@ -34,7 +34,8 @@ COUNT = "count"
 
 # Temporal refuses payloads over 2 MB; larger content needs a store beside the history.
 MESSAGE_BYTES = 200_000
-IMPORT_BYTES = 1_000_000
+# Pinned texts are never compacted, so they must stay few.
+PIN_BYTES = 20_000
 # `type` of the application error with which an update leaves a run that is being continued:
 # what it brought is kept or was never taken, so send the same id again.
 DRAINING = "Draining"
@@ -42,6 +43,9 @@ REFUSED = "Refused"
 TURN_FAILED = "TurnFailed"
 # `type` of a failed `reply` whose request can never succeed: its message leaves the context.
 REQUEST_REFUSED = "RequestRefused"
+
+# `stop_reason` of a reply that was stopped by `interrupt`; its text so far is kept.
+INTERRUPTED = "interrupted"
 
 # The query with which an activity reads what it works on; see `MaterialQuery`.
 MATERIAL = "material"
@@ -320,6 +324,35 @@ def parse_batch(payload: Any) -> ImportBatch:
         except ContentError as error:
             raise ContentError(f"message {number}: {error}") from None
     return ImportBatch(messages=messages, id=_message_id(fields.get("id")))
+
+
+def parse_pin(payload: Any) -> int | str:
+    """The argument of `pin`: `{"seq": int}` or `{"text": str}`."""
+    fields = _fields(payload, "pin", ("seq", "text"))
+    seq, text = fields.get("seq"), fields.get("text")
+    if isinstance(seq, int) and not isinstance(seq, bool) and seq >= 0 and text is None:
+        return seq
+    if isinstance(text, str) and text.strip() and seq is None:
+        if len(text.encode()) > PIN_BYTES:
+            raise ContentError(f"a pinned text may have {PIN_BYTES:,} bytes; pin less")
+        return str(clean(text))
+    raise ContentError("pin takes either seq, a message's number, or text that is not blank")
+
+
+def reconfigured(config: ConversationConfig, payload: Any) -> ConversationConfig:
+    """`config` with the given fields changed; those of `policy` one by one.
+
+    A field that is null goes back to its default. Raises ContentError.
+    """
+    fields = _fields(payload, "configure", tuple(ConversationConfig.model_fields))
+    if not fields:
+        raise ContentError("configure needs at least one field to change")
+    merged = config.model_dump(mode="json")
+    if isinstance(fields.get("policy"), Mapping):
+        fields["policy"] = {**merged["policy"], **fields["policy"]}
+        fields["policy"] = {k: v for k, v in fields["policy"].items() if v is not None}
+    merged.update(fields)
+    return parse_config({k: v for k, v in merged.items() if v is not None})
 
 
 def parse_instructions(payload: Any) -> str:

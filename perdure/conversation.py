@@ -191,6 +191,18 @@ class Conversation:
         """Compact what stands before the newest messages, at the next turn boundary."""
         await self._signal("compact", {"instructions": instructions} if instructions else None)
 
+    async def interrupt(self) -> None:
+        """Stop the turn in progress; what the model has said so far is kept."""
+        await self._signal("interrupt", None)
+
+    async def pin(self, what: int | str) -> None:
+        """Never compact a message, by its seq, or a note, by its text."""
+        await self._signal("pin", {"seq": what} if isinstance(what, int) else {"text": what})
+
+    async def configure(self, **changes: Any) -> ConversationConfig:
+        """Change fields of the configuration; those of `policy` one by one. Raises Refused."""
+        return await self._update("configure", changes, ConversationConfig)
+
     async def close(self) -> dict[str, Any]:
         """End after all that was sent; gives `{summary, turns, messages, compactions}`."""
         await self._signal("close", None)

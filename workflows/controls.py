@@ -4,14 +4,49 @@ from typing import Any
 
 from temporalio import workflow
 
-from perdure.contract import ImportBatch, ImportReceipt
-from perdure.memory.blocks import ContentError
+from perdure.contract import ConversationConfig, ImportBatch, ImportReceipt, reconfigured
+from perdure.memory.blocks import ContentError, upper_estimate
 from perdure.memory.compact import Plan, next_compaction
 from perdure.memory.groups import pairing_fault
-from perdure.memory.state import append
+from perdure.memory.state import append, mark, pin
+from workflows.inbox import Outcome
 from workflows.room import Room
 from workflows.state import Control, ConversationState
 from workflows.turn import count_from
+from workflows.views import budgets
+
+
+async def obey(state: ConversationState, room: Room, control: Control) -> Outcome | None:
+    """Do what a control asks for; all kinds but `close`. Raises ContentError."""
+    if control.kind == "import":
+        return await take_in_batch(state, room, control)
+    if control.kind == "configure":
+        return configure(state, control.payload)
+    if control.kind == "pin":
+        pin_down(state, control)
+    elif control.kind == "compact":
+        await compact_now(state, room, control.payload)
+    return None
+
+
+def configure(state: ConversationState, payload: Any) -> ConversationConfig:
+    """Change the configuration; a new system prompt is counted again."""
+    before, state.config = state.config, reconfigured(state.config, payload)
+    if state.config.system != before.system:
+        state.system_tokens = None
+    return state.config
+
+
+def pin_down(state: ConversationState, control: Control) -> None:
+    """Pin a message of the tail, or a note. Raises ContentError if the message has left."""
+    wanted = control.payload
+    if isinstance(wanted, str):
+        tokens = upper_estimate([{"type": "text", "text": wanted}])
+        state.memory = pin(state.memory, wanted, control.at, tokens)
+    elif any(m.seq == wanted for m in state.memory.messages):
+        state.memory = mark(state.memory, wanted, pinned=True)
+    else:
+        raise ContentError(f"message {wanted} is not word for word in the context")
 
 
 async def take_in_batch(state: ConversationState, room: Room, control: Control) -> ImportReceipt:
@@ -34,7 +69,7 @@ async def take_in_batch(state: ConversationState, room: Room, control: Control) 
 async def compact_now(state: ConversationState, room: Room, instructions: str) -> None:
     """Compact the messages before the tail, whatever they weigh."""
     await room.settle()
-    plan = next_compaction(state.memory, state.config.policy, now=True)
+    plan = next_compaction(state.memory, budgets(state), now=True)
     if plan is None:
         state.note(workflow.now(), "compact: there is nothing before the newest messages")
         return
@@ -48,7 +83,7 @@ async def close_down(state: ConversationState, room: Room) -> dict[str, Any]:
     extractive, so closing cannot fail.
     """
     await room.settle()
-    policy = state.config.policy.model_copy(update={"keep_recent": 0, "keep_recent_messages": 0})
+    policy = budgets(state).model_copy(update={"keep_recent": 0, "keep_recent_messages": 0})
     plan = next_compaction(state.memory, policy, now=True)
     before = {o.id for o in state.memory.observations}
     if plan is not None and not await room.run(plan):

@@ -15,23 +15,33 @@ with workflow.unsafe.imports_passed_through():
         REFUSED,
         TURN_FAILED,
         WORKFLOW,
-        ImportReceipt,
+        ConversationConfig,
         MaterialPage,
         MaterialQuery,
         Receipt,
         parse_batch,
         parse_config,
         parse_user_message,
+        reconfigured,
     )
     from perdure.memory.blocks import ContentError
     from perdure.memory.project import context_text
     from perdure.memory.state import Memory
     from workflows import views
-    from workflows.controls import close_down, compact_now, take_in_batch
-    from workflows.inbox import Ticket, take_batch, take_close, take_compact, take_message
+    from workflows.controls import close_down, obey
+    from workflows.inbox import (
+        Outcome,
+        Ticket,
+        take_batch,
+        take_close,
+        take_compact,
+        take_configure,
+        take_message,
+        take_pin,
+    )
     from workflows.room import Room
     from workflows.state import Carried, Control, ConversationState
-    from workflows.turn import serve
+    from workflows.turn import Interruption, serve
 
 # How long `ask` waits for its reply, and how often that is looked at.
 ASK_LIMIT = timedelta(minutes=10)
@@ -46,6 +56,7 @@ RUN_TURNS = 1_000
 # Queued messages are carried too; more than this is served before the run is continued.
 CARRIED_QUEUE_BYTES = 500_000
 _SETTLE_SECONDS = 30
+KNOWN_SIGNALS = "user_message, compact, interrupt, pin and close"
 
 
 @workflow.defn(name=WORKFLOW)
@@ -59,6 +70,7 @@ class ConversationWorkflow:
     def __init__(self) -> None:
         self.state = ConversationState()
         self._room = Room(self.state)
+        self._interruption = Interruption()
         self._ready = False
         self._draining = False
         self._watching = False
@@ -107,28 +119,34 @@ class ConversationWorkflow:
 
     async def _serve(self) -> None:
         self._running = "reply"
-        receipt = await serve(self.state, self._room)
+        receipt = await serve(self.state, self._room, self._interruption)
         self._running = None
         self._turns_here += 1
         self._settle(receipt.message_id, receipt)
 
     async def _obey(self, control: Control) -> None:
         self._running = control.kind
-        if control.kind == "compact":
-            await compact_now(self.state, self._room, control.payload)
-        elif control.id is not None:
-            try:
-                self._settle(control.id, await take_in_batch(self.state, self._room, control))
-            except ContentError as error:
-                self.state.known.pop(control.id, None)
-                for ticket in self._tickets:
-                    if ticket.id == control.id:
-                        ticket.refusal = str(error)
+        try:
+            receipt = await obey(self.state, self._room, control)
+        except ContentError as error:
+            self._refuse(control, str(error))
+        else:
+            if control.id is not None and receipt is not None:
+                self._settle(control.id, receipt)
         self._running = None
 
-    def _settle(self, message_id: str, receipt: Receipt | ImportReceipt) -> None:
+    def _refuse(self, control: Control, why: str) -> None:
+        if control.id is None:
+            self.note(f"signal {control.kind}: {why}")
+        else:
+            self.state.known.pop(control.id, None)
+        for ticket in self._tickets:
+            if ticket.id == control.id:
+                ticket.refusal = why
+
+    def _settle(self, message_id: str, receipt: Outcome) -> None:
         known = self.state.known.get(message_id)
-        if known is not None:
+        if known is not None and not isinstance(receipt, ConversationConfig):
             known.receipt = receipt
         for ticket in self._tickets:
             if ticket.id == message_id:
@@ -182,6 +200,18 @@ class ConversationWorkflow:
         await self._signalled("compact", take_compact, payload)
 
     @workflow.signal
+    async def interrupt(self, payload: Any = None) -> None:
+        """Stop the turn in progress; the text so far is kept, and the conversation goes on."""
+        if self.state.turn is None:
+            self.note("signal interrupt: no turn was in progress")
+        self._interruption.want()
+
+    @workflow.signal
+    async def pin(self, payload: Any = None) -> None:
+        """Never compact `{"seq": int}`, a message, or `{"text": str}`, a note."""
+        await self._signalled("pin", take_pin, payload)
+
+    @workflow.signal
     async def close(self, payload: Any = None) -> None:
         """End after what was accepted before, with a last session summary as the result."""
         await self._signalled("close", take_close, payload)
@@ -189,13 +219,13 @@ class ConversationWorkflow:
     @workflow.signal(dynamic=True)
     async def unknown_signal(self, name: str, args: Sequence[RawValue]) -> None:
         """Any other signal: noted in `status`."""
-        self.note(f"signal {name}: unknown; known are user_message, compact and close")
+        self.note(f"signal {name}: unknown; known are {KNOWN_SIGNALS}")
 
     # Updates
 
     async def _updated(
         self, take: Callable[[ConversationState, Any, datetime], Ticket], payload: Any
-    ) -> Receipt | ImportReceipt:
+    ) -> Outcome:
         if not self._ready:
             await workflow.wait_condition(lambda: self._ready)
         try:
@@ -236,7 +266,7 @@ class ConversationWorkflow:
         self._watching = False
 
     @workflow.update
-    async def ask(self, payload: Any = None) -> Receipt | ImportReceipt:
+    async def ask(self, payload: Any = None) -> Outcome:
         """Like `user_message`, and wait for the reply; read it with the query `reply`."""
         return await self._updated(take_message, payload)
 
@@ -245,13 +275,22 @@ class ConversationWorkflow:
         self._check(parse_user_message, payload)
 
     @workflow.update
-    async def import_messages(self, payload: Any = None) -> Receipt | ImportReceipt:
+    async def import_messages(self, payload: Any = None) -> Outcome:
         """Take in `{"messages": [{"role", "content", "at"?}], "id"?}`; no model reply."""
         return await self._updated(take_batch, payload)
 
     @import_messages.validator
     def _check_import(self, payload: Any = None) -> None:
         self._check(parse_batch, payload)
+
+    @workflow.update
+    async def configure(self, payload: Any = None) -> Outcome:
+        """Change fields of the configuration from the next turn on; gives the whole of it."""
+        return await self._updated(take_configure, payload)
+
+    @configure.validator
+    def _check_configure(self, payload: Any = None) -> None:
+        self._check(lambda given: reconfigured(self.state.config, given), payload)
 
     def _check(self, parse: Callable[[Any], object], payload: Any) -> None:
         if self._draining:

@@ -5,15 +5,20 @@ from datetime import datetime
 from typing import Any
 
 from perdure.contract import (
+    ConversationConfig,
     ImportReceipt,
     Receipt,
     parse_batch,
     parse_instructions,
+    parse_pin,
     parse_user_message,
+    reconfigured,
 )
 from perdure.memory.blocks import ContentError
 from perdure.memory.wire import sha256
 from workflows.state import Control, ConversationState, Known, Queued
+
+Outcome = Receipt | ImportReceipt | ConversationConfig
 
 
 @dataclass
@@ -22,7 +27,7 @@ class Ticket:
 
     id: str
     since: datetime
-    receipt: Receipt | ImportReceipt | None = None
+    receipt: Outcome | None = None
     refusal: str | None = None
 
 
@@ -79,6 +84,20 @@ def take_batch(state: ConversationState, payload: Any, at: datetime) -> Ticket:
 def take_compact(state: ConversationState, payload: Any, at: datetime) -> None:
     """Queue a compaction that was asked for."""
     state.controls.append(Control(kind="compact", payload=parse_instructions(payload), at=at))
+
+
+def take_pin(state: ConversationState, payload: Any, at: datetime) -> None:
+    """Queue a pin."""
+    state.controls.append(Control(kind="pin", payload=parse_pin(payload), at=at))
+
+
+def take_configure(state: ConversationState, payload: Any, at: datetime) -> Ticket:
+    """Queue a change of the configuration, checked against the present one."""
+    reconfigured(state.config, payload)
+    state.totals.changes += 1
+    change_id = f"c{state.totals.changes}"
+    state.controls.append(Control(kind="configure", payload=payload, at=at, id=change_id))
+    return Ticket(change_id, at)
 
 
 def take_close(state: ConversationState, payload: Any, at: datetime) -> None:

@@ -4,7 +4,7 @@ from perdure.contract import Urgency
 from perdure.memory.compact import Plan, next_compaction, state_bytes
 from workflows.compaction import Compaction, take_in
 from workflows.state import ConversationState
-from workflows.views import system_tokens
+from workflows.views import budgets, system_tokens
 
 # A turn never waits for more compactions than this, so a summariser cannot hold it up.
 ROUNDS = 8
@@ -31,7 +31,7 @@ class Room:
         state = self._state
         plan = next_compaction(
             state.memory,
-            state.config.policy,
+            budgets(state),
             system_tokens=system_tokens(state),
             open_seq=open_seq,
         )

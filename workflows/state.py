@@ -25,7 +25,7 @@ NOTES = 20
 LEDGER_BYTES = 100_000
 REPLY_BYTES = 100_000
 
-Kind = Literal["message", "import", "compact", "close"]
+Kind = Literal["import", "compact", "pin", "configure", "close"]
 
 
 class Queued(BaseModel):
@@ -83,6 +83,7 @@ class Totals(BaseModel):
     """Counts over the whole conversation, all runs."""
 
     messages_in: int = 0
+    changes: int = 0
     failed_turns: int = 0
     compactions: int = 0
     failed_compactions: int = 0
@@ -92,11 +93,15 @@ class Totals(BaseModel):
 
 
 class ConversationState(BaseModel):
-    """Changed only by the workflow's one loop and by what the handlers enqueue."""
+    """Changed only by the workflow's one loop and by what the handlers enqueue.
+
+    `calibration` is how many tokens the provider books for 1,000 that we count.
+    """
 
     config: ConversationConfig = ConversationConfig()
     memory: Memory = Memory()
     system_tokens: int | None = None
+    calibration: int = 1_000
     inbox: list[Queued] = []
     controls: list[Control] = []
     known: dict[str, Known] = {}

@@ -4,10 +4,11 @@ from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, CancelledError
 
 from perdure.contract import (
     COUNT,
+    INTERRUPTED,
     REPLY,
     REQUEST_REFUSED,
     CountRef,
@@ -15,6 +16,7 @@ from perdure.contract import (
     Receipt,
     ReplyResult,
     StepRef,
+    Usage,
 )
 from perdure.memory.blocks import Block, is_blank
 from perdure.memory.project import context_tokens
@@ -22,12 +24,16 @@ from perdure.memory.state import append, mark, with_counts
 from workflows.failure import kind, reason
 from workflows.room import Room
 from workflows.state import ConversationState, KeptReply, TurnState
-from workflows.views import current_context, system_tokens
+from workflows.views import budgets, current_context, system_tokens
 
 # A lost worker is noticed after the heartbeat timeout; a model may think for minutes.
 _HEARTBEAT = timedelta(seconds=10)
 _ATTEMPT = timedelta(minutes=10)
 _ALL_ATTEMPTS = timedelta(minutes=30)
+# An interrupted call notices at its next heartbeat, which is at most a second away.
+_LET_GO = timedelta(seconds=3)
+# In smaller requests the provider's own framing weighs too much to learn from.
+_CALIBRATE_FROM = 1_000
 # First try, one after a change of code, one after counting, and one to spare.
 _STEPS = 4
 
@@ -40,11 +46,52 @@ class TurnFailure(Exception):
         self.final = final
 
 
-async def serve(state: ConversationState, room: Room) -> Receipt:
+class Interruption:
+    """What the signal `interrupt` acts on: the model call in progress, if there is one."""
+
+    def __init__(self) -> None:
+        self._call: workflow.ActivityHandle[ReplyResult] | None = None
+        self._wanted = False
+
+    def want(self) -> None:
+        """Stop the call in progress, or the one that the turn is about to make."""
+        self._wanted = True
+        if self._call is not None:
+            self._call.cancel()
+
+    def begin(self) -> None:
+        """A turn begins; what was wanted before it is over."""
+        self._wanted = False
+
+    async def result_of(self, call: workflow.ActivityHandle[ReplyResult]) -> ReplyResult:
+        """The result of a call; of an interrupted one what it had said until then.
+
+        Raises ActivityError. A call that does not react, since its worker is lost, is left.
+        """
+        self._call = call
+        if self._wanted:
+            call.cancel()
+        try:
+            await workflow.wait_condition(lambda: call.done() or self._wanted)
+            if not call.done():
+                await workflow.wait_condition(call.done, timeout=_LET_GO)
+            return await call
+        except TimeoutError:
+            return ReplyResult(stop_reason=INTERRUPTED)
+        except ActivityError as error:
+            if self._wanted and isinstance(error.cause, CancelledError):
+                return ReplyResult(stop_reason=INTERRUPTED)
+            raise
+        finally:
+            self._call = None
+
+
+async def serve(state: ConversationState, room: Room, interruption: Interruption) -> Receipt:
     """Serve the turn in progress, or begin the next one; a failure becomes the receipt's error."""
     turn = state.turn or _begin(state)
+    interruption.begin()
     try:
-        receipt = _finish(state, turn, await _answer(state, room, turn))
+        receipt = _finish(state, turn, await _answer(state, room, turn, interruption))
     except TurnFailure as failure:
         if failure.final:
             state.memory = mark(state.memory, turn.seq, failed=True)
@@ -66,13 +113,15 @@ def _begin(state: ConversationState) -> TurnState:
     return state.turn
 
 
-async def _answer(state: ConversationState, room: Room, turn: TurnState) -> ReplyResult:
+async def _answer(
+    state: ConversationState, room: Room, turn: TurnState, interruption: Interruption
+) -> ReplyResult:
     for _ in range(_STEPS):
         await room.make(turn.seq)
         _check_window(state)
         turn.step += 1
         try:
-            result = await _ask_model(state, turn)
+            result = await interruption.result_of(_ask_model(state, turn))
         except ActivityError as error:
             raise TurnFailure(reason(error), final=kind(error) == REQUEST_REFUSED) from error
         take_counts(state, result.counts, result.system_tokens)
@@ -86,7 +135,7 @@ def _check_window(state: ConversationState) -> None:
     """Refuse a counted request that cannot fit; an estimate is left to the activity to judge."""
     weight, limit = (
         context_tokens(state.memory, system_tokens(state)),
-        state.config.policy.input_limit,
+        budgets(state).input_limit,
     )
     counted = state.system_tokens is not None and all(
         m.tokens is not None or m.failed for m in state.memory.messages
@@ -99,8 +148,8 @@ def _check_window(state: ConversationState) -> None:
         )
 
 
-async def _ask_model(state: ConversationState, turn: TurnState) -> ReplyResult:
-    result: ReplyResult = await workflow.execute_activity(
+def _ask_model(state: ConversationState, turn: TurnState) -> workflow.ActivityHandle[ReplyResult]:
+    return workflow.start_activity(
         REPLY,
         StepRef(turn=turn.turn, step=turn.step, sha256=current_context(state).sha256),
         result_type=ReplyResult,
@@ -108,9 +157,10 @@ async def _ask_model(state: ConversationState, turn: TurnState) -> ReplyResult:
         schedule_to_close_timeout=_ALL_ATTEMPTS,
         heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(maximum_interval=timedelta(seconds=60)),
+        # An interrupted call hands over what it has said so far.
+        cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         summary=f"turn {turn.turn}",
     )
-    return result
 
 
 def take_counts(
@@ -149,7 +199,17 @@ def _no_such_tool(content: list[Block]) -> list[Block]:
     ]
 
 
+def _calibrate(state: ConversationState, usage: Usage | None) -> None:
+    """Follow, slowly, how the provider counts what we have counted as the request."""
+    counted = context_tokens(state.memory, system_tokens(state))
+    booked = usage.input + usage.cache_read + usage.cache_write if usage else 0
+    if booked and counted >= _CALIBRATE_FROM:
+        seen = 1_000 * booked // counted
+        state.calibration = min(2_000, max(700, (3 * state.calibration + seen) // 4))
+
+
 def _finish(state: ConversationState, turn: TurnState, result: ReplyResult) -> Receipt:
+    _calibrate(state, result.usage)
     now = workflow.now()
     content = [block for block in result.content if not is_blank(block)]
     stop_reason = result.stop_reason or "unknown"

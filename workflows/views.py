@@ -6,6 +6,7 @@ from typing import Any
 from perdure.contract import CountRef, PartRef, StepRef
 from perdure.memory.blocks import to_text, upper_estimate
 from perdure.memory.compact import sources
+from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import Context, context_tokens, project, project_within
 from perdure.memory.state import Memory
 from perdure.memory.wire import canonical_json
@@ -22,6 +23,11 @@ def system_tokens(state: ConversationState) -> int:
     if state.system_tokens is not None:
         return state.system_tokens
     return upper_estimate([{"type": "text", "text": state.config.system}])
+
+
+def budgets(state: ConversationState) -> MemoryPolicy:
+    """The policy, in tokens as we count them."""
+    return state.config.policy.calibrated(state.calibration)
 
 
 def current_context(state: ConversationState) -> Context:
@@ -168,7 +174,7 @@ def _step_material(state: ConversationState, ref: StepRef) -> dict[str, Any] | N
         "context": current_context(state).model_dump(mode="json"),
         "model": state.config.model,
         "max_tokens": state.config.policy.reserve_output,
-        "input_limit": state.config.policy.input_limit,
+        "input_limit": budgets(state).input_limit,
         "uncounted": _uncounted(state.memory, 0),
         "count_system": state.system_tokens is None,
     }

@@ -64,3 +64,11 @@ class MemoryPolicy(BaseModel):
             if level < 2
             else (self.level_budget)
         )
+
+    def calibrated(self, per_mille: int) -> Self:
+        """The budgets in our tokens, when the provider books `per_mille` for 1,000 of them."""
+        if per_mille == 1_000:
+            return self
+        names = ("message_budget", "observation_budget", "level_budget", "context_window")
+        scaled = {name: getattr(self, name) * 1_000 // per_mille for name in names}
+        return self.model_copy(update=scaled)
