@@ -22,7 +22,7 @@ from perdure.memory.compact import Compacted, Part
 from perdure.memory.message import Role
 from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
-from perdure.memory.wire import canonical_json
+from perdure.memory.wire import canonical_json, without_nulls
 
 WORKFLOW = "ConversationWorkflow"
 TASK_QUEUE = "perdure"
@@ -245,7 +245,7 @@ def parse_config(payload: Any) -> ConversationConfig:
     if payload is None:
         return ConversationConfig()
     try:
-        return ConversationConfig.model_validate(clean(payload))
+        return ConversationConfig.model_validate(without_nulls(clean(payload)))
     except ValidationError as error:
         raise ContentError(sentence(error, "config")) from None
 

@@ -67,7 +67,13 @@ def _plain(value: Any) -> Any:
 
 
 def _decoded(payloads: Payloads) -> Any:
-    return _plain(json.loads(payloads.payloads[0].data)) if payloads.payloads else None
+    if not payloads.payloads:
+        return None
+    data = payloads.payloads[0].data
+    try:
+        return _plain(json.loads(data))
+    except ValueError:
+        return data
 
 
 def _recorded(events: Sequence[HistoryEvent]) -> _Run:

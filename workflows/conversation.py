@@ -39,6 +39,7 @@ with workflow.unsafe.imports_passed_through():
         take_message,
         take_pin,
     )
+    from workflows.payloads import NOTHING, plain
     from workflows.room import Room
     from workflows.state import Carried, Control, ConversationState
     from workflows.turn import Interruption, serve
@@ -80,7 +81,7 @@ class ConversationWorkflow:
         self._material: tuple[object, Memory, str] | None = None
 
     @workflow.run
-    async def run(self, payload: Any = None) -> Any:
+    async def run(self, payload: RawValue = NOTHING) -> Any:
         """Serve until closed; the result is the last session's summary."""
         self._begin(payload)
         while True:
@@ -98,13 +99,13 @@ class ConversationWorkflow:
             if self._run_is_long():
                 await self._continue()
 
-    def _begin(self, payload: Any) -> None:
-        if isinstance(payload, dict) and payload.keys() == {"carried"}:
-            self.state = Carried.model_validate(payload).carried
+    def _begin(self, payload: RawValue) -> None:
+        if workflow.info().continued_run_id is not None:
+            self.state = Carried.model_validate(plain(payload)).carried
             self._room = Room(self.state)
         else:
             try:
-                self.state.config = parse_config(payload)
+                self.state.config = parse_config(plain(payload))
             except ContentError as error:
                 self.note(f"started with the default configuration: {error}")
         self._ready = True
@@ -180,39 +181,42 @@ class ConversationWorkflow:
     # Signals
 
     async def _signalled(
-        self, name: str, take: Callable[[ConversationState, Any, datetime], object], payload: Any
+        self,
+        name: str,
+        take: Callable[[ConversationState, Any, datetime], object],
+        payload: RawValue,
     ) -> None:
         if not self._ready:
             await workflow.wait_condition(lambda: self._ready)
         try:
-            take(self.state, payload, workflow.now())
+            take(self.state, plain(payload), workflow.now())
         except ContentError as error:
             self.note(f"signal {name}: {error}")
 
     @workflow.signal
-    async def user_message(self, payload: Any = None) -> None:
+    async def user_message(self, payload: RawValue = NOTHING) -> None:
         """A string, or `{"content": str or blocks, "id": str?, "pinned": bool?}`."""
         await self._signalled("user_message", take_message, payload)
 
     @workflow.signal
-    async def compact(self, payload: Any = None) -> None:
+    async def compact(self, payload: RawValue = NOTHING) -> None:
         """Compact now: nothing, or `{"instructions": str?}`."""
         await self._signalled("compact", take_compact, payload)
 
     @workflow.signal
-    async def interrupt(self, payload: Any = None) -> None:
+    async def interrupt(self, payload: RawValue = NOTHING) -> None:
         """Stop the turn in progress; the text so far is kept, and the conversation goes on."""
         if self.state.turn is None:
             self.note("signal interrupt: no turn was in progress")
         self._interruption.want()
 
     @workflow.signal
-    async def pin(self, payload: Any = None) -> None:
+    async def pin(self, payload: RawValue = NOTHING) -> None:
         """Never compact `{"seq": int}`, a message, or `{"text": str}`, a note."""
         await self._signalled("pin", take_pin, payload)
 
     @workflow.signal
-    async def close(self, payload: Any = None) -> None:
+    async def close(self, payload: RawValue = NOTHING) -> None:
         """End after what was accepted before, with a last session summary as the result."""
         await self._signalled("close", take_close, payload)
 
@@ -224,12 +228,12 @@ class ConversationWorkflow:
     # Updates
 
     async def _updated(
-        self, take: Callable[[ConversationState, Any, datetime], Ticket], payload: Any
+        self, take: Callable[[ConversationState, Any, datetime], Ticket], payload: RawValue
     ) -> Outcome:
         if not self._ready:
             await workflow.wait_condition(lambda: self._ready)
         try:
-            ticket = take(self.state, payload, workflow.now())
+            ticket = take(self.state, plain(payload), workflow.now())
         except ContentError as error:
             raise _refusal(str(error)) from None
         if ticket.receipt is None:
@@ -266,83 +270,83 @@ class ConversationWorkflow:
         self._watching = False
 
     @workflow.update
-    async def ask(self, payload: Any = None) -> Outcome:
+    async def ask(self, payload: RawValue = NOTHING) -> Outcome:
         """Like `user_message`, and wait for the reply; read it with the query `reply`."""
         return await self._updated(take_message, payload)
 
     @ask.validator
-    def _check_ask(self, payload: Any = None) -> None:
+    def _check_ask(self, payload: RawValue = NOTHING) -> None:
         self._check(parse_user_message, payload)
 
     @workflow.update
-    async def import_messages(self, payload: Any = None) -> Outcome:
+    async def import_messages(self, payload: RawValue = NOTHING) -> Outcome:
         """Take in `{"messages": [{"role", "content", "at"?}], "id"?}`; no model reply."""
         return await self._updated(take_batch, payload)
 
     @import_messages.validator
-    def _check_import(self, payload: Any = None) -> None:
+    def _check_import(self, payload: RawValue = NOTHING) -> None:
         self._check(parse_batch, payload)
 
     @workflow.update
-    async def configure(self, payload: Any = None) -> Outcome:
+    async def configure(self, payload: RawValue = NOTHING) -> Outcome:
         """Change fields of the configuration from the next turn on; gives the whole of it."""
         return await self._updated(take_configure, payload)
 
     @configure.validator
-    def _check_configure(self, payload: Any = None) -> None:
+    def _check_configure(self, payload: RawValue = NOTHING) -> None:
         self._check(lambda given: reconfigured(self.state.config, given), payload)
 
-    def _check(self, parse: Callable[[Any], object], payload: Any) -> None:
+    def _check(self, parse: Callable[[Any], object], payload: RawValue) -> None:
         if self._draining:
             raise ApplicationError(
                 "the run is being continued; send it again with the same id", type=DRAINING
             )
         try:
-            parse(payload)
+            parse(plain(payload))
         except ContentError as error:
             raise _refusal(str(error)) from None
 
     # Queries
 
     @workflow.query
-    def context(self, payload: Any = None) -> dict[str, Any]:
+    def context(self, payload: RawValue = NOTHING) -> dict[str, Any]:
         """What the model would be sent now; optional `{"max_tokens"}`."""
-        return views.context(self.state, payload)
+        return views.context(self.state, plain(payload))
 
     @workflow.query
-    def context_text(self, payload: Any = None) -> str:
+    def context_text(self, payload: RawValue = NOTHING) -> str:
         """The same as readable text, without the system prompt."""
         return context_text(self.state.memory)
 
     @workflow.query
-    def reply(self, payload: Any = None) -> dict[str, Any]:
+    def reply(self, payload: RawValue = NOTHING) -> dict[str, Any]:
         """The reply of `{"turn"}`, by default the last."""
-        return views.reply(self.state, payload)
+        return views.reply(self.state, plain(payload))
 
     @workflow.query
-    def memory(self, payload: Any = None) -> dict[str, Any]:
+    def memory(self, payload: RawValue = NOTHING) -> dict[str, Any]:
         """Levels, ranges, token counts and pressure."""
         return views.memory(self.state)
 
     @workflow.query
-    def compactions(self, payload: Any = None) -> list[dict[str, Any]]:
+    def compactions(self, payload: RawValue = NOTHING) -> list[dict[str, Any]]:
         """The last rows of the ledger."""
         return views.compactions(self.state)
 
     @workflow.query
-    def status(self, payload: Any = None) -> dict[str, Any]:
+    def status(self, payload: RawValue = NOTHING) -> dict[str, Any]:
         """Turn, queue, running step, errors and totals."""
         return views.status(self.state, self._running)
 
     @workflow.query
-    def transcript(self, payload: Any = None) -> list[dict[str, Any]]:
+    def transcript(self, payload: RawValue = NOTHING) -> list[dict[str, Any]]:
         """The messages that are still in the workflow."""
         return views.transcript(self.state)
 
     @workflow.query
-    def material(self, payload: Any = None) -> MaterialPage:
+    def material(self, payload: RawValue = NOTHING) -> MaterialPage:
         """For activities: what a reference names; see MaterialQuery."""
-        query = MaterialQuery.model_validate(payload)
+        query = MaterialQuery.model_validate(plain(payload))
         held = self._material
         if held is None or held[0] != query.of or held[1] is not self.state.memory:
             held = (query.of, self.state.memory, views.material(self.state, query.of))

@@ -147,10 +147,16 @@ def block_text(holder: Mapping[str, Any]) -> str:
     return to_text(content) if isinstance(content, list) else ""
 
 
-def to_text(blocks: Sequence[Mapping[str, Any]]) -> str:
-    """Blocks as a person would read them, one per line; thinking is left out."""
+def to_text(blocks: Sequence[Any]) -> str:
+    """Blocks as a person would read them, one per line; thinking is left out.
+
+    What is nested in a block was not checked at the door, so anything may stand here.
+    """
     parts = []
     for block in blocks:
+        if not isinstance(block, Mapping):
+            parts.append(str(block))
+            continue
         kind = str(block.get("type"))
         if kind in _HIDDEN:
             continue
