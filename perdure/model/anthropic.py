@@ -32,20 +32,20 @@ class AnthropicProvider:
     def __init__(
         self, *, api_key: str | None = None, base_url: str | None = None, silence: float = SILENCE
     ) -> None:
-        self._client = anthropic.AsyncAnthropic(
-            api_key=api_key,
-            base_url=base_url,
-            max_retries=0,
-            timeout=anthropic.Timeout(silence, connect=min(CONNECT, silence)),
-        )
-        if not (self._client.api_key or self._client.auth_token or self._client.credentials):
-            raise ModelError(
-                "there is no key for the Anthropic API; set ANTHROPIC_API_KEY, "
-                'or use the model "offline"',
-                kind="no_key",
-                retryable=False,
+        try:
+            self._client = anthropic.AsyncAnthropic(
+                api_key=api_key,
+                base_url=base_url,
+                max_retries=0,
+                timeout=anthropic.Timeout(silence, connect=min(CONNECT, silence)),
             )
-        self._address = str(self._client.base_url).rstrip("/")
+        except anthropic.AnthropicError as error:
+            raise _no_key(f"the Anthropic SDK finds no usable key ({error})") from error
+        if not (self._client.api_key or self._client.auth_token or self._client.credentials):
+            raise _no_key("there is no key for the Anthropic API")
+        url = self._client.base_url
+        # For messages: without the user name and password that a URL may hold.
+        self._address = f"{url.scheme}://{url.netloc.decode()}{url.path}".rstrip("/")
 
     async def reply(self, call: ReplyCall, on_text: OnText) -> ModelReply:
         """The model's next message, whatever its stop reason; `content` may be empty.
@@ -120,6 +120,12 @@ class AnthropicProvider:
         reply = whole(message)
         on_text("".join(b["text"] for b in reply.content if b.get("type") == "text"))
         return reply
+
+
+def _no_key(why: str) -> ModelError:
+    return ModelError(
+        f'{why}; set ANTHROPIC_API_KEY, or use the model "offline"', kind="no_key", retryable=False
+    )
 
 
 def _ignore(_: str) -> None:

@@ -46,7 +46,7 @@ def failure(error: Exception, address: str, model: str) -> ModelError:
         return broken(address)
     cause = error.__cause__ or error
     return ModelError(
-        f"the connection to {address} failed: {str(cause) or type(cause).__name__}",
+        f"the connection to {address} failed: {_line(cause) or type(cause).__name__}",
         kind="connection",
         retryable=True,
     )
@@ -107,8 +107,12 @@ def answered(
 def _described(body: object) -> tuple[str, str]:
     error: Any = body.get("error") if isinstance(body, Mapping) else None
     if isinstance(error, Mapping):
-        return str(error.get("type") or ""), str(error.get("message") or "")[:500]
-    return "", str(error or "")[:500]
+        return str(error.get("type") or ""), _line(error.get("message"))
+    return "", _line(error)
+
+
+def _line(text: object) -> str:
+    return " ".join(str(text or "").split())[:500]
 
 
 def _is_over_window(text: str) -> bool:

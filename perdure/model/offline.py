@@ -7,6 +7,7 @@ from typing import cast
 from perdure.contract import Usage
 from perdure.memory.blocks import Block, to_text
 from perdure.memory.extract import Quote, Remembered, answer
+from perdure.memory.extract.sentences import sentences
 from perdure.memory.project import Context
 from perdure.model.extractive import LABEL, summarise_extractively
 from perdure.model.pool import Pool
@@ -16,21 +17,26 @@ from perdure.model.tokens import count
 MODEL = "offline"
 QUOTES = 3
 # Thousandths, on the scale of Quote.score; set by reading the replies to the demo conversation.
-RELATED = 650
+# Below KNOWN a quote is only the nearest thing, below NEAR it has nothing to do with the question.
+KNOWN = 600
+NEAR = 400
+RELATED = 500
 # A further quote is worth giving if it is nearly as good as the best.
 NEARLY = 700
 
 _HEADING = re.compile(r"\[Summary (\d{4}-\d{2}-\d{2}) [^\]]*\]\n")
 _PINNED = "[Pinned, word for word]\n"
 _QUESTION = re.compile(r"[?？؟]\W*$")
-# Without a question mark: a request to be told, or a question word and no full stop.
-_ASKS = re.compile(
-    r"(?:please )?(?:remind me|tell me|do you (?:know|remember)|can you (?:tell|remind))\b"
-    r"|(?:what|which|who|whom|whose|when|where|why|how)\b.*[^.!]$",
-    re.IGNORECASE | re.DOTALL,
+_TELL = re.compile(
+    r"(?:please )?(?:(?:can|could|would) you (?:please )?)?(?:remind me|tell me)\b"
+    r"|do you (?:know|remember)\b",
+    re.IGNORECASE,
+)
+# Without a question mark a question word asks only where no full stop ends the sentence.
+_WONDERS = re.compile(
+    r"(?:what|which|who|whom|whose|when|where|why|how)\b.*[^.!]$", re.IGNORECASE | re.DOTALL
 )
 _THANKS = re.compile(r"(?:many )?(?:thanks|thank you|thx)\b.{0,30}$", re.IGNORECASE)
-_SENTENCE = re.compile(r"[^.!?。！？؟]+[.!?。！？؟]*[\"'”’)]*")
 _ACKNOWLEDGED = (
     "Noted.",
     "I have written that down.",
@@ -97,9 +103,11 @@ def _entry(text: str) -> Remembered:
 
 
 def _questions(said: str) -> str:
-    """The sentences of a message that ask for something, or ""."""
-    sentences = [s.strip() for s in _SENTENCE.findall(said)]
-    return " ".join(s for s in sentences if _QUESTION.search(s) or _ASKS.match(s))
+    """The sentences of a message that ask for something, without "tell me", or ""."""
+    asking = [
+        s for s in sentences(said) if _QUESTION.search(s) or _TELL.match(s) or _WONDERS.match(s)
+    ]
+    return " ".join(_TELL.sub("", s, count=1) if _TELL.match(s) else s for s in asking)
 
 
 def _quotes(text: str, remembered: Sequence[Remembered]) -> list[Quote]:
@@ -114,8 +122,10 @@ def _quotes(text: str, remembered: Sequence[Remembered]) -> list[Quote]:
 
 def _answer(asked: str, remembered: Sequence[Remembered]) -> str:
     quotes = _quotes(asked, remembered)
-    if not quotes:
+    if not quotes or quotes[0].score < NEAR:
         return f"{LABEL} I do not know; I remember nothing about that."
+    if quotes[0].score < KNOWN:
+        return f"{LABEL} I am not sure; the nearest I remember: {_quoted(quotes[0])}"
     return "\n".join([f"{LABEL} {_quoted(quotes[0])}", *map(_quoted, quotes[1:])])
 
 

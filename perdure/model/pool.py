@@ -4,11 +4,12 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import connection, get_context, parent_process
 from types import ModuleType, TracebackType
 from typing import ParamSpec, Self, TypeVar
 
@@ -65,7 +66,9 @@ class Pool:
         if self._closed:
             raise RuntimeError("the process pool is closed")
         if self._executor is None:
-            self._executor = ProcessPoolExecutor(self._workers, get_context("spawn"))
+            self._executor = ProcessPoolExecutor(
+                self._workers, get_context("spawn"), initializer=_end_with_parent
+            )
         return self._executor
 
     def _discard(self, broken: ProcessPoolExecutor) -> None:
@@ -73,6 +76,18 @@ class Pool:
         if self._executor is broken:
             self._executor = None
             broken.shutdown(wait=False, cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """Runs in each child. A parent that is killed cannot end it, and its own pipe stays open."""
+    parent = parent_process()
+    assert parent is not None
+
+    def wait_and_end() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=wait_and_end, daemon=True).start()
 
 
 def _submit(

@@ -123,6 +123,12 @@ def refusal(said: str = "") -> Answer:
     return Answer(content=[{"type": "text", "text": said}] if said else (), stop_reason="refusal")
 
 
+def raw_events(*sent: Body) -> Answer:
+    """A stream of exactly these events."""
+    lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in sent]
+    return Answer(raw="".join(lines), content_type="text/event-stream")
+
+
 def message(answer: Answer, request: Body) -> Body:
     """The answer in one piece."""
     return {

@@ -16,7 +16,7 @@ import json
 import re
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -46,7 +46,7 @@ def last_text(request: Body) -> str:
 
 def is_summary(request: Body) -> bool:
     """Whether a request asks for an observation or a reflection."""
-    return "<sources>\n" in str(request["messages"][0]["content"])
+    return "<sources>\n" in last_text(request)
 
 
 def summary_of(request: Body) -> str:
@@ -54,7 +54,7 @@ def summary_of(request: Body) -> str:
     asked = last_text(request)
     limit = int(found[1]) if (found := _WORDS.search(asked)) else 100
     sources = list(_SOURCE.finditer(asked))
-    each = max(3, limit * 3 // 4 // max(1, len(sources)))
+    each = max(2, limit // 2 // max(1, len(sources)))
     lines: list[str] = []
     day = ""
     for source in sources:
@@ -144,7 +144,7 @@ class MessagesApi:
         body: Body = await http.json()
         async with self._arrived:
             self.requests.append(body)
-            self.headers.append(dict(http.headers))
+            self.headers.append(http.headers)
             self._arrived.notify_all()
         scripted = self._summaries if is_summary(body) else self._replies
         answer = scripted.popleft() if scripted else self.rule(body)
@@ -183,7 +183,7 @@ async def _stream(http: web.Request, answer: Answer, body: Body) -> web.StreamRe
     await response.prepare(http)
     # A client that went away has seen enough.
     with contextlib.suppress(ConnectionError):
-        async for number, event in _numbered(events(answer, body)):
+        for number, event in enumerate(events(answer, body)):
             if answer.hold_at == number and answer.held is not None:
                 await answer.held.wait()
             if answer.reset_after == number:
@@ -194,11 +194,6 @@ async def _stream(http: web.Request, answer: Answer, body: Body) -> web.StreamRe
             await response.write(f"event: {event['type']}\ndata: {data}\n\n".encode())
         await response.write_eof()
     return response
-
-
-async def _numbered(items: list[Body]) -> AsyncIterator[tuple[int, Body]]:
-    for number, item in enumerate(items):
-        yield number, item
 
 
 async def _serve(port: int) -> None:

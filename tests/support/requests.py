@@ -1,6 +1,7 @@
 """The rules of the Messages API that a long conversation tends to break, checked on a request."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -8,6 +9,8 @@ from perdure.model.tokens import count, count_blocks
 
 Request = Mapping[str, Any]
 MARKS = 4
+# JSON's escape of NUL, and not the same letters behind an escaped backslash.
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _UNMARKABLE = ("thinking", "redacted_thinking")
 
 
@@ -37,7 +40,7 @@ def _messages(request: Request) -> list[Any]:
 
 
 def _system_blocks(request: Request) -> list[Any]:
-    return _content({"content": request.get("system")})
+    return _content({"content": request.get("system") or []})
 
 
 def _encoding(request: Request) -> Iterator[str]:
@@ -46,7 +49,7 @@ def _encoding(request: Request) -> Iterator[str]:
     except (ValueError, TypeError) as error:
         yield f"the body is not valid UTF-8 JSON: {error}"
     else:
-        if "\\u0000" in text:
+        if _NUL.search(text):
             yield "a text holds a NUL character"
 
 

@@ -1,43 +1,93 @@
 """The assistant without a model: it answers by quoting what it remembers."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from perdure.memory.extract.lines import read
-from perdure.memory.extract.score import rarity
+from perdure.memory.extract.score import COMMON, NAME, NUMBER, is_question, rarity
 from perdure.memory.extract.sentences import sentences
 from perdure.memory.extract.types import Quote, Remembered
 from perdure.memory.extract.words import words
 
-RELEVANT = 300
+RELEVANT = 350
 """Thousandths of the question's weight a quote must hold; below that it does not know."""
+
+NEIGHBOUR = 400
+"""Thousandths of its weight which a word of the question has when it stands in the sentence just
+before or after: an answer seldom repeats what was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    text: str
+    when: str
+    role: str
+    stems: tuple[str, ...]
 
 
 def answer(question: str, remembered: Sequence[Remembered], limit: int = 3) -> list[Quote]:
-    """The sentences which answer best, best first; empty when nothing is relevant enough."""
-    asked = {word.stem: word for word in words(question)}
-    found = [
-        (sentence, line.day or piece.when, line.role or piece.role)
-        for piece in remembered
-        for line in read(piece.text)
-        for sentence in sentences(line.text)
-    ]
-    stems = [dict.fromkeys(word.stem for word in words(text)) for text, _, _ in found]
-    weight = {
-        stem: rarity(sum(stem in group for group in stems), len(stems))
-        * (300 if word.is_common else 1000)
-        // 1000
-        for stem, word in asked.items()
-    }
-    total = sum(weight.values())
-    if not total:
+    """At most `limit` sentences which answer best, best first; empty means "I do not know".
+
+    A sentence is found by the rarity of the words it shares with the question; questions are not
+    quoted, nor is the same sentence twice. Equal sentences in rank come newest first.
+    """
+    found = list(_sentences(remembered))
+    weights = _weights(question, found)
+    total = sum(weights.values())
+    if not total or limit < 1:
         return []
-    scored = [
-        (sum(weight[s] for s in asked if s in group) * 1000 // total, index)
-        for index, group in enumerate(stems)
+    ranks = [(_score(found, index, weights) * 1000 // total, index) for index in range(len(found))]
+    ranks.sort(reverse=True)
+    quotes: dict[str, Quote] = {}
+    for score, index in ranks:
+        sentence = found[index]
+        if score < RELEVANT or len(quotes) == limit:
+            break
+        if sentence.text not in quotes and not is_question(sentence.text):
+            quotes[sentence.text] = Quote(sentence.text, sentence.when, sentence.role, score)
+    return list(quotes.values())
+
+
+def _sentences(remembered: Sequence[Remembered]) -> list[_Sentence]:
+    found: list[_Sentence] = []
+    for piece in remembered:
+        for line in read(piece.text):
+            for text in sentences(line.text):
+                stems = tuple(dict.fromkeys(word.stem for word in words(text)))
+                when, role = line.day or piece.when, line.role or piece.role
+                found.append(_Sentence(text, when, role, stems))
+    return found
+
+
+def _weights(question: str, found: Sequence[_Sentence]) -> dict[str, int]:
+    """Weight of each word of the question, rarest among the remembered sentences highest."""
+    frequency: dict[str, int] = {}
+    for sentence in found:
+        for stem in sentence.stems:
+            frequency[stem] = frequency.get(stem, 0) + 1
+    weights: dict[str, int] = {}
+    for word in words(question):
+        weight = rarity(frequency.get(word.stem, 0), len(found))
+        if word.is_common:
+            weight = weight * COMMON // 1000
+        elif word.is_number:
+            weight = weight * NUMBER // 1000
+        elif word.is_name:
+            weight = weight * NAME // 1000
+        weights[word.stem] = weight
+    return weights
+
+
+def _score(found: Sequence[_Sentence], index: int, weights: dict[str, int]) -> int:
+    own = found[index].stems
+    score = sum(weights[stem] for stem in own if stem in weights)
+    if not score:
+        return 0
+    around = [
+        stem
+        for near in (index - 1, index + 1)
+        if 0 <= near < len(found)
+        for stem in found[near].stems
+        if stem in weights and stem not in own
     ]
-    scored.sort(key=lambda pair: (-pair[0], pair[1]))
-    return [
-        Quote(found[index][0], found[index][1], found[index][2], score)
-        for score, index in scored[:limit]
-        if score >= RELEVANT
-    ]
+    return score + sum(weights[stem] for stem in dict.fromkeys(around)) * NEIGHBOUR // 1000

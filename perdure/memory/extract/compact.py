@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from perdure.memory.extract.lines import Line, write
-from perdure.memory.extract.score import values
-from perdure.memory.extract.select import ranked
+from perdure.memory.extract.score import is_question, values
+from perdure.memory.extract.select import Candidate, ranked
 from perdure.memory.extract.types import Count
 from perdure.memory.extract.units import Unit, compose, units
 
@@ -15,19 +15,36 @@ MARGIN = 3
 def compact(lines: Sequence[Line], target_tokens: int, count: Count) -> str:
     """The most telling part of `lines` in at most `target_tokens` tokens, never empty for text.
 
-    Raises ValueError if `target_tokens` is not positive.
+    A target smaller than one character of the text is passed by that character. Raises ValueError
+    if `target_tokens` is not positive.
     """
     if target_tokens < 1:
         raise ValueError(f"target_tokens must be at least 1, not {target_tokens}")
     every = list(units(lines))
     if not every:
         return ""
-    costs = [max(1, count(f" {unit.text}")) for unit in every]
-    worth = values([u.text for u in every], [lines[u.line].role for u in every])
-    overhead = max(1, count("\nassistant:"))
-    budget = target_tokens + target_tokens // MARGIN
-    order = ranked(worth, costs, [u.line for u in every], contexts(every, lines), overhead, budget)
+    order = ranked(
+        _candidates(lines, every, count),
+        max(1, count("\nassistant:")),
+        target_tokens + target_tokens // MARGIN,
+    )
     return _longest_fitting(lines, every, order, target_tokens, count)
+
+
+def _candidates(lines: Sequence[Line], every: Sequence[Unit], count: Count) -> list[Candidate]:
+    worth = values([u.text for u in every], [lines[u.line].role for u in every])
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for index, unit in enumerate(every):
+        first.setdefault(unit.line, index)
+        last[unit.line] = index
+    found: list[Candidate] = []
+    for index, unit in enumerate(every):
+        before = last.get(unit.line - 1, -1)
+        answers = before >= 0 and index - first[unit.line] < 2 and is_question(every[before].text)
+        cost = max(1, count(f" {unit.text}"))
+        found.append(Candidate(worth[index], cost, unit.line, before if answers else -1))
+    return found
 
 
 def _longest_fitting(
@@ -55,26 +72,5 @@ def _start(text: str, target: int, count: Count) -> str:
             low = middle
         else:
             high = middle - 1
-    cut = text[:low]
+    cut = text[:low].rstrip()
     return cut if low == len(text) else cut.rpartition(" ")[0].rstrip() or cut
-
-
-import re
-P=re.compile(r"(?:it|they|he|she|that|this|these|those|there|them)\b",re.I)
-PW=re.compile(r"\b(?:it|they|he|she|that|this|these|those|there|them|him|her|one|ones)\b",re.I)
-MODE=1
-FORWARD=False
-def contexts(every, lines):
-    out=[]
-    first={}; last={}
-    for i,u in enumerate(every):
-        first.setdefault(u.line,i); last[u.line]=i
-    for i,u in enumerate(every):
-        c=[]
-        if i-first[u.line]<2 and u.line-1 in last and every[last[u.line-1]].text.endswith("?"):
-            c.append((last[u.line-1],'q'))
-        if i>first[u.line] and (MODE==2 or (P if MODE==0 else PW).search(u.text)):
-            c.append((i-1,'p'))
-        if FORWARD and i<last[u.line] and (P).match(every[i+1].text): c.append((i+1,'p'))
-        out.append(c)
-    return out

@@ -22,12 +22,14 @@ class Cue(Enum):
 _CONSTRAINT = re.compile(
     r"^(?:(?:please|also|and|but|so|ok|okay|remember|important|note|rule|one (?:more )?thing)[,:!]?"
     r" (?:that )?)*"
-    r"(?:never(?! (?:mind|too|been|had|seen|heard|knew|thought|again|ever|a |the |gets?\b|stop))"
-    r"|always(?! (?:been|had|a |the |thought|loved|wanted|good|nice|great|so ))"
+    r"(?:never(?! (?:mind|too|been|had|seen|heard|knew|thought|again|ever|a |the |gets?\b"
+    r"|stop|give up|let ))"
+    r"|always(?! (?:been|had|a |the |thought|loved|wanted|good|nice|great|so |here|there))"
     r"|(?:do not|don['’]t) ever|under no circumstances)\b"
     r"|\b(?:you|it|we|answers?|repl(?:y|ies)|the assistant)"
     r" (?:must|should|may|shall) (?:never|always|not)\b"
-    r"|\byou must\b|\bmust (?:not|never|always)\b|\bfrom now on\b|\bunder no circumstances\b"
+    r"|\byou must\b(?! (?:have|feel|be (?:so|very|really|proud|happy|excited|tired))\b)"
+    r"|\bmust (?:not|never|always)\b|\bfrom now on\b|\bunder no circumstances\b"
     r"|\bmake sure (?:that )?(?:you|to)\b.{0,20}\b(?:never|always)\b"
     r"|\b(?:please|i need you to|i want you to) (?:never|always|do not|don['’]t)\b"
     r"|\b(?:never|do not|don['’]t) (?:mention|reveal|disclose|delete|share with|tell anyone)\b"
@@ -35,17 +37,18 @@ _CONSTRAINT = re.compile(
     r"|必ず.*(?:ください|こと)|決して|今後は|絶対に"
     r"|\bникогда не\b|\bвсегда (?:\w+(?:й|йте|ть))\b|\bотныне\b|\bни в коем случае\b"
     r"|لا .{0,20}أبدا|أبدًا|يجب (?:ألا|عدم|دائم)|دائما|من الآن فصاعد"
-    r"|कभी (?:भी )?(?:न|मत|नहीं)|हमेशा|अब से"
+    r"|कभी .{0,40}(?:न|मत|नहीं)(?= )|हमेशा|अब से"
     r"|ห้าม|อย่า|ต้อง.*เสมอ|จากนี้ไป",
     re.IGNORECASE,
 )
 _CORRECTION = re.compile(
     r"\bactually,|^actually\b|\bno longer\b|\bnot any ?more\b|\bchanged (?:to|from|my|our|it)\b"
     r"|\binstead of\b|\binstead[.,!]|\bcorrection\b|\bi was wrong\b|\bi meant\b|\brather than\b"
-    r"|\bmoved to\b|\bswitched to\b|\bnow it['’]?s\b|\bscratch that\b|\bused to\b|\bnot .{1,30} but\b"
+    r"|\bmoved to\b|\bswitched to\b|\bnow it['’]?s\b|\bscratch that\b|\bused to\b"
+    r"|\bnot .{1,30} but\b"
     r"|不再|改成|改为|其实|更正|而不是|ではなく|変更|実は"
     r"|\bбольше не\b|\bна самом деле\b|\bвместо\b|\bтеперь\b"
-    r"|لم يعد|بدلا من|في الواقع|تصحيح|دरअसल|के बजाय|बदल|अब नहीं|จริงๆ ?แล้ว|แทน|เปลี่ยนเป็น|ไม่ใช่แล้ว",
+    r"|لم يعد|بدلا من|في الواقع|تصحيح|दरअसल|के बजाय|बदल|अब नहीं|จริงๆ ?แล้ว|แทน|เปลี่ยนเป็น|ไม่ใช่แล้ว",
     re.IGNORECASE,
 )
 _PREFERENCE = re.compile(
@@ -74,8 +77,9 @@ _REQUEST = re.compile(
     re.IGNORECASE,
 )
 _FACT = re.compile(
-    r"\b(?:name(?:d|s)? (?:is|are|was)?|named|called|i['’]m an?|i am an?|work(?:s|ed|ing)? (?:at|for|as|in|on)"
-    r"|live[sd]? (?:in|at)|born|birthday|married|engaged|lives?|years old|year old|moved|bought|got an?"
+    r"\b(?:name(?:d|s)? (?:is|are|was)?|named|called|i['’]m an?|i am an?"
+    r"|work(?:s|ed|ing)? (?:at|for|as|in|on)"
+    r"|live[sd]? (?:in|at)|born|birthday|married|engaged|lives?|years? old|moved|bought|got an?"
     r"|have an?|has an?|studied|studying|graduated|joined|started|won|finished|wrote|met|visited"
     r"|went|made|took|read|saw|lost|found|owns?|uses?|using|costs?|equals?|is located|address|phone"
     r"|email|because|since|for the first time|reminds?|represents?|stands? for|symboli[sz]e[sd]?)\b"
@@ -104,7 +108,9 @@ _AMOUNT = re.compile(
     r"|hundreds?|thousands?|twice|once a|half)\b",
     re.IGNORECASE,
 )
-_LISTING = re.compile(r"[^,，、]{2,40}(?:, |，|、)[^,，、]{2,40}(?:, (?:and |or )?|，|、|,? (?:and|or) )[^,，、]{2}")
+_LISTING = re.compile(
+    r"[^,，、]{2,40}(?:, |，|、)[^,，、]{2,40}(?:, (?:and |or )?|，|、|,? (?:and|or) )[^,，、]{2}"
+)
 _PATTERNS = (
     (Cue.CONSTRAINT, _CONSTRAINT),
     (Cue.CORRECTION, _CORRECTION),

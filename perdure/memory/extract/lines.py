@@ -1,8 +1,8 @@
 """The written form of an observation: a date line per day, a speaker in front of each line.
 
-    8 May 2023:
-    user: I moved to Lisbon. My cat is called Pixel.
-    assistant: I booked the vet for Friday.
+8 May 2023:
+user: I moved to Lisbon. My cat is called Pixel.
+assistant: I booked the vet for Friday.
 """
 
 import re
@@ -10,7 +10,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
-MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 ROLES = ("user", "assistant")
 
 _MONTH = "|".join(name if len(name) < 4 else f"{name[:3]}(?:{name[3:]})?\\.?" for name in MONTHS)

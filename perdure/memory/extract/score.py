@@ -15,42 +15,53 @@ CUE_FACTOR = {
     Cue.CONSTRAINT: 20_000,
     Cue.CORRECTION: 400,
     Cue.PREFERENCE: 100,
-    Cue.DECISION: 150,
+    Cue.DECISION: 100,
     Cue.REQUEST: 150,
     Cue.FACT: 250,
     Cue.NAMING: 500,
-    Cue.TIME: 400,
+    Cue.TIME: 500,
     Cue.AMOUNT: 300,
     Cue.LISTING: 200,
 }
 """What a cue adds, in thousandths. A constraint is taken before all else wherever it fits."""
 
 QUESTION = 400
-PRAISE = 500
-VAGUE = 750
-EXCLAIM = 900
-IMPERATIVE = 700
-FIRSTF=1000
-"""Thousandths of a question, and of a sentence about the other person alone."""
+ABOUT_YOU = 500
+POINTING = 750
+CHEERING = 700
+CAPTION = 400
+SMALL_TALK = 150
+"""Thousandths which are left to a question, to a sentence about the other person alone, to one
+which starts by pointing ("that is ..."), to an encouragement ("keep it up"), to the caption of a
+picture, and to a greeting or an acknowledgement."""
 
-COMMON = 250
+COMMON = 350
 NAME = 1_800
 NUMBER = 1_600
 """Thousandths of the weight of an everyday word, of a name, and of a number."""
 
+RAREST = 1_000
+"""The most a word can weigh for its rarity: a word used once is not worth more in a long text."""
+
 _ACKNOWLEDGEMENT = re.compile(
-    r"^(?:thanks?(?: you)?|hey|hi|hello|bye|goodbye|take care|see you|talk (?:to you )?soon|you['’]re welcome"
+    r"^(?:thanks?(?: you)?|hey|hi|hello|bye|goodbye|take care|see you|talk (?:to you )?soon"
+    r"|you['’]re welcome"
     r"|no problem|sure|ok(?:ay)?|great|cool|nice|awesome|congrat\w*|good (?:to|luck|morning|night)"
     r"|sounds (?:good|great|like|fun)|glad|happy to|got it|keep (?:it )?up|no worries|can['’]t wait"
     r"|你好|谢谢|好的|嗯|再见|不客气|ありがとう|こんにちは|はい|привет|спасибо|хорошо|пока|ладно"
-    r"|مرحبا|شكرا|حسنا|नमस्ते|धन्यवाद|ठीक है|สวัสดี|ขอบคุณ|ตกลง|โอเค)\b",
+    r"|مرحبا|شكرا|حسنا|नमस्ते|धन्यवाद|ठीक है|สวัสดี|ขอบคุณ|ตกลง|โอเค)(?!\w)",
     re.IGNORECASE,
 )
-_FIRST = re.compile(r"\b(?:i|i['’]\w+|my|me|we|we['’]\w+|our|us|mine)\b", re.IGNORECASE)
-_SECOND = re.compile(r"\b(?:you|your|yours)\b", re.IGNORECASE)
-_VAGUE = re.compile(r"(?:it|that|this|these|those|there)\b", re.IGNORECASE)
-_IMPER = re.compile(r"(?:keep|let|just|go|enjoy|have|hope|can['’]t wait|stay)\b", re.IGNORECASE)
+_ME = re.compile(r"\b(?:i|i['’]\w+|my|me|we|we['’]\w+|our|us|mine)\b", re.IGNORECASE)
+_YOU = re.compile(r"\b(?:you|your|yours)\b", re.IGNORECASE)
+_POINTING = re.compile(r"(?:it|that|this|these|those|there)\b", re.IGNORECASE)
+_CAPTION = re.compile(r"\[(?:image|picture|photo|video)\b", re.IGNORECASE)
+_CHEERING = re.compile(r"(?:keep|let|just|go|enjoy|have|hope|can['’]t wait|stay)\b", re.IGNORECASE)
 _QUESTION = re.compile(r"[?？؟]\W*$")
+
+
+SHORT = 6
+"""Content words below which a sentence that opens like small talk is nothing but small talk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +70,11 @@ class Value:
 
     weights: tuple[tuple[str, int], ...]
     factor: int
+
+
+def is_question(text: str) -> bool:
+    """Whether a sentence ends as a question does."""
+    return bool(_QUESTION.search(text))
 
 
 def values(texts: Sequence[str], roles: Sequence[str]) -> list[Value]:
@@ -101,24 +117,22 @@ def _weights(
     return tuple(weights.items())
 
 
-RAREST = 1_000
-"""The most a word can weigh for its rarity: a word used once is not worth more in a long text."""
-
-
 def _factor(text: str, role: str, group: Sequence[Word]) -> int:
     found = cues(text)
+    bonus = sum(CUE_FACTOR[cue] for cue in found)
     if Cue.CONSTRAINT in found and role == "assistant":
-        found = tuple(cue for cue in found if cue is not Cue.CONSTRAINT)
-    factor = 1000 + sum(CUE_FACTOR[cue] for cue in found)
-    if _QUESTION.search(text):
+        bonus -= CUE_FACTOR[Cue.CONSTRAINT]
+    factor = 1000 + bonus
+    if _ACKNOWLEDGEMENT.match(text) and len(group) < SHORT:
+        factor = factor * SMALL_TALK // 1000
+    if is_question(text):
         factor = factor * QUESTION // 1000
-    elif _SECOND.search(text) and not _FIRST.search(text):
-        factor = factor * PRAISE // 1000
-    elif _VAGUE.match(text):
-        factor = factor * VAGUE // 1000
-    if _FIRST.search(text): factor = factor*FIRSTF//1000
-    if _IMPER.match(text): factor = factor*IMPERATIVE//1000
-    if text.endswith("!"): factor = factor*EXCLAIM//1000
-    if _ACKNOWLEDGEMENT.match(text) and len(group) < 6:
-        factor = factor * 150 // 1000
+    elif _CAPTION.match(text):
+        factor = factor * CAPTION // 1000
+    elif _YOU.search(text) and not _ME.search(text):
+        factor = factor * ABOUT_YOU // 1000
+    elif _POINTING.match(text):
+        factor = factor * POINTING // 1000
+    elif _CHEERING.match(text):
+        factor = factor * CHEERING // 1000
     return factor

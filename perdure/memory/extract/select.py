@@ -2,71 +2,96 @@
 
 import heapq
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from perdure.memory.extract.score import Value
 
 REPEATED = 750
-LEAN = 0
-BASE = 500
-LQ = 2500
-LP = 1500
-"""Thousandths of its weight which a word keeps each time it was said before."""
+"""Thousandths of its weight which a word keeps each time it was said before (at most twice)."""
+
+SLIGHT = 500
+"""Weight of about half a word, which a unit must offer before it counts at all."""
+
+ASKED = 2_500
+"""Thousandths of its rank which a question has once its answer was chosen."""
 
 
-def ranked(
-    values: Sequence[Value], costs: Sequence[int], groups: Sequence[int], ctx: Sequence, overhead: int, budget: int
-) -> list[int]:
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A unit to choose: its value, its tokens (at least 1), its line, and what it answers.
+
+    `asked` is the index of the question before it, or -1.
+    """
+
+    value: Value
+    cost: int
+    line: int
+    asked: int
+
+
+def ranked(candidates: Sequence[Candidate], overhead: int, budget: int) -> list[int]:
     """Indices in the order of choice, best first, until `budget` tokens are spent.
 
-    Each step takes the unit with the most fresh weight per token; a group (one speaker's line)
-    costs `overhead` tokens once. Ties go to the earlier unit.
+    Each step takes the unit with the most fresh weight per token. The first unit of a line costs
+    `overhead` tokens more. Ties go to the earlier unit, so the order depends on nothing else.
     """
-    said: dict[str, int] = {}
-    lift: dict[int,int] = {}
-    opened: dict[int, int] = {}
-    members: dict[int, list[int]] = {}
-    for index, group in enumerate(groups):
-        members.setdefault(group, []).append(index)
+    return _Choice(candidates, overhead).take(budget)
 
-    def rank(index: int) -> int:
-        fresh = 0
-        value=values[index]
+
+class _Choice:
+    """A greedy choice with a heap of promises which are checked when they come up."""
+
+    def __init__(self, candidates: Sequence[Candidate], overhead: int) -> None:
+        self.candidates = candidates
+        self.overhead = overhead
+        self.said: dict[str, int] = {}
+        self.answered: dict[int, None] = {}
+        self.members: dict[int, list[int]] = {}
+        self.opened: dict[int, None] = {}
+        self.taken: dict[int, None] = {}
+        for index, candidate in enumerate(candidates):
+            self.members.setdefault(candidate.line, []).append(index)
+        self.heap = [(-self.rank(index), index) for index in range(len(candidates))]
+        heapq.heapify(self.heap)
+
+    def take(self, budget: int) -> list[int]:
+        while self.heap:
+            promised, index = heapq.heappop(self.heap)
+            if index in self.taken:
+                continue
+            now = -self.rank(index)
+            if now > promised:
+                heapq.heappush(self.heap, (now, index))
+            elif self.cost(index) <= budget:
+                budget -= self.cost(index)
+                self.choose(index)
+        return list(self.taken)
+
+    def cost(self, index: int) -> int:
+        candidate = self.candidates[index]
+        return candidate.cost + (0 if candidate.line in self.opened else self.overhead)
+
+    def rank(self, index: int) -> int:
+        value = self.candidates[index].value
+        gain = -SLIGHT
         for stem, weight in value.weights:
-            times = said.get(stem, 0)
-            if times:
-                weight = weight * REPEATED ** min(times, 2) // 1000 ** min(times, 2)
-            fresh += weight
-        gain= max(1, fresh-BASE) * value.factor // 1000
-        cost = costs[index] + (0 if groups[index] in opened else overhead)
-        r= gain * 1000 // (cost+LEAN)
-        return r*lift.get(index,1000)//1000
+            times = min(self.said.get(stem, 0), 2)
+            gain += weight * REPEATED**times // 1000**times
+        density = max(1, gain) * value.factor // self.cost(index)
+        return density * ASKED // 1000 if index in self.answered else density
 
-    heap = [(-rank(index), index) for index in range(len(values))]
-    heapq.heapify(heap)
-    taken: dict[int, None] = {}
-    spent = 0
-    while heap:
-        promised, index = heapq.heappop(heap)
-        if index in taken or promised == 0:
-            continue
-        now = -rank(index)
-        if now > promised:
-            heapq.heappush(heap, (now, index))
-            continue
-        cost = costs[index] + (0 if groups[index] in opened else overhead)
-        if spent + cost > budget:
-            continue
-        spent += cost
-        taken[index] = None
-        for stem, _ in values[index].weights:
-            said[stem] = said.get(stem, 0) + 1
-        for other,kind in ctx[index]:
-            if other not in taken:
-                lift[other]=max(lift.get(other,1000),LQ if kind=='q' else LP)
-                heapq.heappush(heap, (-rank(other), other))
-        if groups[index] not in opened:
-            opened[groups[index]] = index
-            for sibling in members[groups[index]]:
-                if sibling not in taken:
-                    heapq.heappush(heap, (-rank(sibling), sibling))
-    return list(taken)
+    def choose(self, index: int) -> None:
+        candidate = self.candidates[index]
+        self.taken[index] = None
+        for stem, _ in candidate.value.weights:
+            self.said[stem] = self.said.get(stem, 0) + 1
+        better: list[int] = []
+        if candidate.asked >= 0:
+            self.answered[candidate.asked] = None
+            better.append(candidate.asked)
+        if candidate.line not in self.opened:
+            self.opened[candidate.line] = None
+            better.extend(self.members[candidate.line])
+        for other in better:
+            if other not in self.taken:
+                heapq.heappush(self.heap, (-self.rank(other), other))

@@ -3,25 +3,26 @@
 import re
 
 _OPENER = re.compile(
-    r"^(?:(?:oh|wow|whoa|ah|aw+|hey|hi|hello|yeah|yep|yup|yes|sure|thanks|thank you|thx|cool|awesome"
+    r"^(?:(?:oh|wow|whoa|ah|aw+|hey|hi|hello|yeah|yep|yup|yes|sure|thanks|thank you|thx|cool"
+    r"|awesome"
     r"|nice|great|congrats|congratulations|omg|ha(?:ha)+|lol|absolutely|definitely|totally"
     r"|exactly|of course|well|ok|okay|hmm+|um+|uh+|man|you know|i mean|by the way|anyway"
     r"|for sure|that['’]s (?:great|awesome|amazing|cool|nice)|sounds (?:good|great))"
-    r"(?: so much| a lot| again| there)?(?:,? (?-i:[A-Z][\w’']+)(?=[,!.]))?\s*(?:[,!.…]+|[-–—]+)\s*)+"
+    r"(?: so much| a lot| again| there)?(?:,? (?-i:[A-Z][\w’']+)(?=[,!.]))?"
+    r"\s*(?:[,!.…]+|[-–—]+)\s*)+"
     r"(?=\S)",
     re.IGNORECASE,
 )
 _JOINT = re.compile(r"^(?:so|and|but|also|plus)\b,?\s+(?=\S)", re.IGNORECASE)
 _EMPHASIS = re.compile(
-    r"(?<!not)(?<!n['’]t)(?<!so) \b(?:really|so|super|totally|definitely|absolutely|truly|actually"
-    r"|literally|basically|honestly|very|pretty|quite|such)\b"
-    r"(?! (?:that|much|many|far|long|as|is|was|are|were|i|we|you|he|she|it|they|a|an|the|little|few)\b)(?= [a-z])",
+    r"(?<!not)(?<!n['’]t)(?<!so) \b(?:really|super|totally|definitely|absolutely|truly|actually"
+    r"|literally|basically|honestly|very|quite)\b"
+    r"(?! (?:that|much|many|far|long|as|is|was|are|were|i|we|you|he|she"
+    r"|it|they|a|an|the|little|few)\b)(?= [a-z])",
 )
 _CAPTION = re.compile(
-    r"(?<=\[image: )(?:an? )?(?:close[- ]up )?(?:photo(?:graphy|graph)?|picture|image) of ", re.IGNORECASE
-)
-_TAIL = re.compile(
-    r"(?:,? (?:you know|though|right|too|haha|lol))?\s*[!.…~]*\s*(?:[:;]-?[)D(P]|\U0001f600-\U0001f64f)+\s*$"
+    r"(?<=\[image: )(?:an? )?(?:close[- ]up )?(?:photo(?:graphy|graph)?|picture|image) of ",
+    re.IGNORECASE,
 )
 _QUOTED = re.compile(r"[\"“”«»`「『]")
 

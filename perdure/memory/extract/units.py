@@ -15,7 +15,7 @@ _CLAUSE = re.compile(
     r"|;\s+|\s+[–—-]+\s+|: (?=[a-z]))",
     re.IGNORECASE,
 )
-_SHORTEST = 4
+_SHORTEST = 3
 """Words a clause needs to stand by itself."""
 
 
@@ -40,19 +40,27 @@ def units(lines: Sequence[Line]) -> Iterator[Unit]:
 
 
 def compose(lines: Sequence[Line], every: Sequence[Unit], chosen: Sequence[int]) -> list[Line]:
-    """Puts chosen units (ascending indices) back into lines; neighbours of one speaker merge."""
+    """Puts chosen units (ascending indices) back into lines; neighbours of one speaker merge.
+
+    Code and what nobody in particular said keep lines of their own.
+    """
     out: list[Line] = []
     previous = -2
+    kept = frozenset(chosen)
     for index in chosen:
         unit = every[index]
         source = lines[unit.line]
         joined = unit.follows and previous == index - 1
         text = unit.text if joined or not unit.follows else trim_start(unit.text)
-        if not (index + 1 < len(every) and every[index + 1].follows and index + 1 in chosen):
-            text = text if "\n" in text else _ended(every, index, text)
-        if out and (out[-1].day, out[-1].role) == (source.day, source.role):
-            gap = "\n" if out[-1].text.endswith("```") or (not source.role and not joined) else " "
-            out[-1] = Line(source.day, source.role, f"{out[-1].text}{gap}{text}")
+        if index + 1 not in kept:
+            text = _ended(every, index, text)
+        alone = "\n" in text or not source.role or (out and "\n" in out[-1].text)
+        if (
+            out
+            and (out[-1].day, out[-1].role) == (source.day, source.role)
+            and (joined or not alone)
+        ):
+            out[-1] = Line(source.day, source.role, f"{out[-1].text} {text}")
         else:
             out.append(Line(source.day, source.role, text))
         previous = index

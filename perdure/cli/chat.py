@@ -1,0 +1,145 @@
+"""`perdure chat`: at a terminal, or with a message on each line of stdin."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from perdure.cli.options import DEFAULT_ID, Config, conversation_id, read_config
+from perdure.cli.output import DIM, console, counted, say, show, styled
+from perdure.cli.sending import checked
+from perdure.cli.serving import OFFLINE_LINE, model_line
+from perdure.cli.session import Call, Session, in_background, session
+from perdure.cli.tables import memory_table
+from perdure.contract import ConversationConfig
+from perdure.conversation import Conversation
+from perdure.errors import PerdureError, Refused, TurnFailed
+from perdure.settings import OFFLINE_MODEL, Settings
+
+_PROMPT = "you> "
+_COMMANDS = {
+    "/context": "what the model would be sent now",
+    "/memory": "the levels of the memory",
+    "/help": "these commands",
+    "/quit": "leave; the conversation stays",
+}
+
+
+def chat(
+    id: Annotated[  # noqa: A002
+        str, typer.Argument(metavar="ID", help="The conversation.", callback=conversation_id)
+    ] = DEFAULT_ID,
+    config: Config = None,
+) -> None:
+    """Talk. With stdin from a pipe, every line is a message."""
+    configured = read_config(config)
+    with in_background(session(Settings())) as (opened, call):
+        talk = _Talk(opened, call, id, configured)
+        if not sys.stdin.isatty():
+            talk.through_pipe()
+            return
+        try:
+            talk.at_terminal()
+        except KeyboardInterrupt:
+            say(f"\nleft; {id} stays", DIM)
+
+
+class _Talk:
+    """A conversation and what was last known about it."""
+
+    def __init__(
+        self,
+        opened: Session,
+        call: Call[Any],
+        id: str,  # noqa: A002
+        config: ConversationConfig | None,
+    ) -> None:
+        self._call = call
+        self._session = opened
+        self._conversation: Conversation = call(
+            Conversation.open(opened.client, id, config, task_queue=opened.settings.task_queue)
+        )
+        self._status: dict[str, Any] = call(self._conversation.status())
+
+    def at_terminal(self) -> None:
+        _edit_lines()
+        say(self._introduction(), DIM)
+        while True:
+            try:
+                line = input(_PROMPT)
+            except EOFError:
+                say()
+                return
+            if line.strip() == "/quit":
+                return
+            if line.startswith("/"):
+                self._obey(line.strip())
+            elif line.strip():
+                self._exchange(line.strip())
+
+    def through_pipe(self) -> None:
+        for line in sys.stdin:
+            if line.strip():
+                say(self._reply(checked(line.strip())))
+                sys.stdout.flush()
+
+    def _introduction(self) -> str:
+        turns = self._status["turn"]
+        stands = f"goes on after {counted(turns, 'turn')}" if turns else "is new"
+        return f"{self._conversation.id} {stands}. Model: {self._model()}. /help lists commands."
+
+    def _model(self) -> str:
+        model: str | None = self._status["model"]
+        if model == OFFLINE_MODEL:
+            return OFFLINE_LINE
+        if model is None and self._session.servers.owns:
+            return model_line(self._session.settings)
+        return model or "the default of the worker that serves"
+
+    def _exchange(self, message: str) -> None:
+        """One message and its reply; what is wrong with it does not end the chat."""
+        try:
+            with console().status(styled("...", DIM)):
+                reply = self._reply(checked(message))
+        except (Refused, TurnFailed) as error:
+            console(stderr=True).print(styled(str(error), "red"), soft_wrap=True)
+            return
+        say(reply)
+        self._tell_compactions()
+
+    def _reply(self, message: str) -> str:
+        text: str = self._call(self._conversation.ask(message)).text
+        return text
+
+    def _tell_compactions(self) -> None:
+        before, self._status = self._status, self._call(self._conversation.status())
+        made = self._status["totals"]["compactions"] - before["totals"]["compactions"]
+        if made > 0:
+            say(
+                f"{counted(made, 'compaction')}: {self._status['context_tokens']:,} tokens in "
+                f"the context, of {self._status['raw_tokens']:,} said",
+                DIM,
+            )
+
+    def _obey(self, command: str) -> None:
+        try:
+            if command == "/context":
+                say(self._call(self._conversation.context_text()))
+            elif command == "/memory":
+                show(memory_table(self._call(self._conversation.memory())))
+            elif command == "/help":
+                for name, meaning in _COMMANDS.items():
+                    say(f"{name:<10}{meaning}")
+                say("To send a line that begins with /, put a space before it.", DIM)
+            else:
+                say(f"there is no {command.split()[0]}; there are {', '.join(_COMMANDS)}", "red")
+        except PerdureError as error:
+            console(stderr=True).print(styled(str(error), "red"), soft_wrap=True)
+
+
+def _edit_lines() -> None:
+    """Give `input` the arrow keys and a history, where Python has readline."""
+    try:
+        import readline  # noqa: F401
+    except ImportError:
+        return

@@ -1,0 +1,128 @@
+"""For the duration of a command: a client, and what must run behind it."""
+
+import asyncio
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, NoReturn, TypeVar
+
+from temporalio.client import Client
+
+from perdure.connect import DEFAULT_PORT, Servers, connect, servers
+from perdure.settings import Settings
+
+T = TypeVar("T")
+Call = Callable[[Coroutine[Any, Any, T]], T]
+
+
+class Stopped(Exception):
+    """SIGTERM or Ctrl-C arrived, and what was running has been ended."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.strsignal(number))
+        self.number = number
+
+
+@dataclass(frozen=True)
+class Session:
+    """A connection to Temporal, with somebody to serve it where that was asked for."""
+
+    settings: Settings
+    client: Client
+    servers: Servers
+
+
+@asynccontextmanager
+async def session(
+    settings: Settings, *, worker: bool = True, port: int = DEFAULT_PORT
+) -> AsyncIterator[Session]:
+    """Connected; if the servers are embedded here, also with a worker, unless not needed."""
+    async with servers(settings, port=port) as found:
+        client = await connect(settings)
+        opened = Session(settings, client, found)
+        if not (worker and found.owns):
+            yield opened
+            return
+        # The only way from the clients to the workflows, and slow to import.
+        from worker import running
+
+        async with running(client, settings):
+            yield opened
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Run a command to its end. Raises Stopped after a signal that asked it to leave."""
+
+    async def stoppable() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        loop = asyncio.get_running_loop()
+        received: list[int] = []
+
+        def stop(number: int) -> None:
+            received.append(number)
+            task.cancel()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop, number)
+        try:
+            return await main
+        except asyncio.CancelledError:
+            if received:
+                raise Stopped(received[0]) from None
+            raise
+
+    return asyncio.run(stoppable())
+
+
+@contextmanager
+def in_background(opening: AbstractAsyncContextManager[T]) -> Iterator[tuple[T, Call[Any]]]:
+    """What `opening` gives, held open in another thread, and a way to run coroutines there.
+
+    For a main thread that must block, in `input` for example. SIGTERM raises Stopped in it.
+    """
+    signal.signal(signal.SIGTERM, _stop)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    def call(coroutine: Coroutine[Any, Any, Any]) -> Any:
+        future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    opened: asyncio.Future[T] = loop.create_future()
+    leave = asyncio.Event()
+
+    async def hold() -> None:
+        try:
+            async with opening as value:
+                opened.set_result(value)
+                await leave.wait()
+        except BaseException as error:
+            if opened.done():
+                raise
+            opened.set_exception(error)
+
+    async def wait_opened() -> T:
+        return await opened
+
+    holding = asyncio.run_coroutine_threadsafe(hold(), loop)
+    try:
+        yield call(wait_opened()), call
+    finally:
+        loop.call_soon_threadsafe(leave.set)
+        holding.result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def _stop(number: int, _: FrameType | None) -> NoReturn:
+    raise Stopped(number)

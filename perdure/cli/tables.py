@@ -1,0 +1,111 @@
+"""The answers of the queries, as tables and texts for people."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from perdure.cli.output import DIM, counted, span, styled, table, when
+from perdure.memory.blocks import to_text
+
+BAR_WIDTH = 20
+
+
+def bar(value: float, full: float, width: int = BAR_WIDTH) -> str:
+    """`value` of `full` as a bar of characters; something is never shown as nothing."""
+    share = min(1.0, value / full) if full else 0.0
+    filled = max(1 if value else 0, round(share * width))
+    return "█" * filled + "░" * (width - filled)
+
+
+def memory_table(found: Mapping[str, Any]) -> RenderableType:
+    """The levels of a memory, highest first, then the messages that stand verbatim."""
+    rows = table("level", ">entries", ">messages", ">tokens", ">budget", "")
+    for level in found["levels"]:
+        kind = "observations" if level["level"] == 1 else "reflections"
+        rows.add_row(
+            f"{level['level']} {kind}",
+            f"{level['entries']:,}",
+            span(level["first_seq"], level["last_seq"]),
+            f"{level['tokens']:,}",
+            f"{level['budget']:,}",
+            bar(level["tokens"], level["budget"]),
+        )
+    messages = found["messages"]
+    rows.add_row(
+        "0 verbatim",
+        f"{messages['count']:,}",
+        span(messages["first_seq"], messages["last_seq"]) if messages["count"] else "",
+        f"{messages['tokens']:,}",
+        f"{messages['budget']:,}",
+        bar(messages["tokens"], messages["budget"]),
+    )
+    raw, context = found["raw_tokens"], found["context_tokens"]
+    said = f"{counted(found['next_seq'], 'message')}, {counted(raw, 'token')} said"
+    pinned = f", {found['pinned']:,} pinned" if found["pinned"] else ""
+    return Group(rows, styled(f"\n{said}; {counted(context, 'token')} in the context{pinned}"))
+
+
+def compactions_table(found: Sequence[Mapping[str, Any]]) -> Table:
+    """Rows of the ledger, oldest first."""
+    rows = table("when", ">level", ">messages", ">tokens", ">left", ">ratio", "method", "model")
+    for row in found:
+        entry = row["observation"]
+        rows.add_row(
+            when(row["at"]),
+            str(entry["level"]),
+            span(entry["first_seq"], entry["last_seq"]),
+            f"{row['source_tokens']:,}",
+            f"{entry['compressed_tokens']:,}",
+            f"{row['source_tokens'] / max(1, entry['compressed_tokens']):.1f}x",
+            entry["method"],
+            styled(entry["model"]),
+        )
+    return rows
+
+
+def context_lines(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What the model would be sent, as texts with their styles."""
+    tokens = counted(found["tokens"], "token")
+    yield f"{tokens} after turn {found['turn']}, sha256 {found['sha256'][:12]}", DIM
+    if found["system"]:
+        yield "\nsystem", "bold"
+        yield found["system"], ""
+    for message in found["messages"]:
+        yield f"\n{message['role']}", "bold"
+        yield to_text(message["content"]), ""
+
+
+def _state(found: Mapping[str, Any]) -> str:
+    if found["state"] != "open":
+        return str(found["state"])
+    return "closing" if found["closing"] else found["running"] or "waiting for a message"
+
+
+def status_table(found: Mapping[str, Any], id: str) -> Table:  # noqa: A002
+    """Where a conversation stands; `found` is the query's answer and the workflow's `state`."""
+    totals = found["totals"]
+    usage = totals["reply_usage"]
+    sent = usage["input"] + usage["cache_read"] + usage["cache_write"]
+    failed = f", {totals['failed_turns']:,} failed" if totals["failed_turns"] else ""
+    rows = {
+        "conversation": f"{id}  {found['title']}".rstrip(),
+        "state": _state(found),
+        "queue": f"{found['queue']:,}" if found["queue"] else "",
+        "model": found["model"] or "the worker's default",
+        "turns": f"{found['turn']:,}{failed}",
+        "messages": f"{found['messages']:,}",
+        "tokens": f"{found['raw_tokens']:,} said, {found['context_tokens']:,} in the context",
+        "compactions": f"{totals['compactions']:,}",
+        "runs": f"{totals['runs']:,}",
+        "used": f"{sent:,} tokens in, {usage['output']:,} out" if sent else "",
+    }
+    shown = table("", "")
+    shown.show_header = False
+    for name, value in rows.items():
+        if value:
+            shown.add_row(styled(name, DIM), styled(value))
+    for note in found["errors"]:
+        shown.add_row(styled(when(note["at"]), DIM), styled(note["text"]))
+    return shown

@@ -1,0 +1,66 @@
+"""One real PostgreSQL for the session; every test has a conversation, or a database, of its own."""
+
+import shutil
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+import pytest_asyncio
+
+from perdure.archive import Archive, ChainKey
+from perdure.archive.local import local_postgres
+
+
+def passable_directory() -> Path:
+    """A new directory that PostgreSQL's user may pass; pytest's own are shut to others."""
+    directory = Path(tempfile.mkdtemp(prefix="perdure-test-"))
+    directory.chmod(0o755)
+    return directory
+
+
+@pytest.fixture
+def new_dir() -> Iterator[Path]:
+    """A data directory without files."""
+    directory = passable_directory()
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Iterator[Path]:
+    """A data directory for tests that start and stop its server; its files are made once."""
+    directory = passable_directory()
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def server_url() -> AsyncIterator[str]:
+    directory = passable_directory()
+    async with local_postgres(directory) as url:
+        yield url
+    shutil.rmtree(directory)
+
+
+@pytest_asyncio.fixture
+async def database_url(server_url: str) -> str:
+    """A database of its own, without a schema."""
+    name = f"test_{uuid.uuid4().hex}"
+    async with await psycopg.AsyncConnection.connect(server_url, autocommit=True) as connection:
+        await connection.execute(f"create database {name}".encode())
+    return urlsplit(server_url)._replace(path=f"/{name}").geturl()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def archive(server_url: str) -> AsyncIterator[Archive]:
+    async with await Archive.open(server_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def key() -> ChainKey:
+    return ChainKey("default", f"talk-{uuid.uuid4().hex[:8]}", "run-1")

@@ -1,0 +1,30 @@
+"""The embedded servers: they serve other commands, end on SIGTERM, and keep what was said."""
+
+import signal
+from pathlib import Path
+
+from tests.cli.conftest import ended, start
+
+
+async def test_serve_until_stopped_and_again(tmp_path: Path) -> None:
+    home = {"PERDURE_DATA_DIR": str(tmp_path / "state")}
+
+    async def serve(*commands: tuple[str, ...]) -> list[str]:
+        serving = await start("serve", "--port", "0", **home)
+        assert serving.stdout is not None
+        printed = ""
+        while "Ctrl-C stops" not in printed:
+            line = await serving.stdout.readline()
+            assert line, await ended(serving)
+            printed += line.decode()
+        assert "127.0.0.1:" in printed
+        assert "offline" in printed
+        texts = [(await ended(await start(*command, **home))).text for command in commands]
+        serving.send_signal(signal.SIGTERM)
+        assert (await ended(serving)).code == 0
+        return texts
+
+    await serve(("send", "kept", "My dog is called Rex.", "--wait"))
+    again, listed = await serve(("send", "kept", "What is my dog called?", "--wait"), ("list",))
+    assert "Rex" in again
+    assert "kept" in listed

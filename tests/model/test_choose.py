@@ -1,0 +1,39 @@
+import subprocess
+import sys
+
+import pytest
+
+from perdure.errors import ModelError
+from perdure.model import OfflineProvider, Pool, Providers
+from perdure.model.anthropic import AnthropicProvider
+
+
+async def test_offline_is_one_name_and_everything_else_is_asked_of_the_api(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key")
+    providers = Providers(pool)
+    assert isinstance(providers.of("offline"), OfflineProvider)
+    client = providers.of("claude-sonnet-5-5")
+    assert isinstance(client, AnthropicProvider)
+    assert providers.of("any-other") is client
+    await providers.close()
+
+
+async def test_offline_needs_no_key(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", "/nonexistent")
+    providers = Providers(pool)
+    assert providers.of("offline")
+    with pytest.raises(ModelError, match="set ANTHROPIC_API_KEY"):
+        providers.of("claude-sonnet-5-5")
+    await providers.close()
+
+
+def test_the_package_does_not_import_the_sdk() -> None:
+    program = "import sys, perdure.model; print('anthropic' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "False\n"

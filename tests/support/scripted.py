@@ -1,0 +1,190 @@
+"""The worker's activities under their own names, answering by a script for each conversation.
+
+They fetch their material from the workflow like the real ones and check its hash, so what they
+record is what a model would have been sent.
+"""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.material import fetch
+from perdure.contract import (
+    COUNT,
+    OBSERVE,
+    REFLECT,
+    REPLY,
+    REQUEST_REFUSED,
+    CountRef,
+    Counts,
+    PartRef,
+    PartResult,
+    ReplyResult,
+    StepRef,
+    Usage,
+)
+from perdure.memory.blocks import Block, to_text
+from perdure.memory.compact import Compacted, identity
+from perdure.memory.policy import MemoryPolicy
+from perdure.memory.project import Context
+from perdure.memory.wire import canonical_json, sha256
+
+QUEUE = "scripted"
+
+Request = dict[str, Any]
+Said = str | list[Block] | ReplyResult | Exception
+Summarised = str | Compacted | Exception
+
+
+def lasting(text: str, type_: str = "ModelError") -> ApplicationError:
+    """A failure that Temporal does not retry."""
+    return ApplicationError(text, type=type_, non_retryable=True)
+
+
+def passing(text: str, after: float = 0.02) -> ApplicationError:
+    """A failure that Temporal retries, after so many seconds."""
+    return ApplicationError(text, type="ModelError", next_retry_delay=timedelta(seconds=after))
+
+
+def refused(text: str) -> ApplicationError:
+    """What the provider says of a request that can never succeed."""
+    return lasting(text, REQUEST_REFUSED)
+
+
+def weigh(text: str) -> int:
+    """About the tokens of a text; close enough for budgets."""
+    return len(text.encode()) // 4 + 1
+
+
+def notes(part: PartRef, sources: Sequence[dict[str, Any]]) -> Summarised:
+    """The default summary: says what it covers."""
+    return f"Notes on the messages {part.part.first_seq} to {part.part.last_seq}."
+
+
+def open_gate() -> asyncio.Event:
+    gate = asyncio.Event()
+    gate.set()
+    return gate
+
+
+@dataclass
+class Script:
+    """What the models of one conversation say, and what they were asked.
+
+    `replies` are used up in their order, one for each attempt; then every reply repeats the
+    end of what was said. `summarise` is asked at each attempt. A gate that is cleared holds the
+    activities up; an `..._asked` event tells that one has begun.
+    """
+
+    replies: deque[Said] = field(default_factory=deque)
+    summarise: Callable[[PartRef, Sequence[dict[str, Any]]], Summarised] = notes
+    counting: deque[Exception] = field(default_factory=deque)
+    requests: list[Request] = field(default_factory=list)
+    parts: list[PartRef] = field(default_factory=list)
+    reply_gate: asyncio.Event = field(default_factory=open_gate)
+    summary_gate: asyncio.Event = field(default_factory=open_gate)
+    reply_asked: asyncio.Event = field(default_factory=asyncio.Event)
+    summary_asked: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Scripted:
+    """Activities for one worker; `script` gives the script of a conversation."""
+
+    def __init__(self) -> None:
+        self._scripts: defaultdict[str, Script] = defaultdict(Script)
+
+    def script(self, conversation_id: str) -> Script:
+        return self._scripts[conversation_id]
+
+    def _mine(self) -> Script:
+        return self.script(activity.info().workflow_id or "")
+
+    @activity.defn(name=REPLY)
+    async def reply(self, ref: StepRef) -> ReplyResult:
+        script = self._mine()
+        found = await fetch(ref)
+        context = Context.model_validate(found["context"])
+        if context.sha256 != ref.sha256:
+            return ReplyResult(status="stale")
+        script.requests.append({"system": context.system, "messages": context.messages})
+        script.reply_asked.set()
+        await _through(script.reply_gate)
+        said = script.replies.popleft() if script.replies else _echo(context)
+        if isinstance(said, Exception):
+            raise said
+        if isinstance(said, ReplyResult):
+            return said
+        content = [{"type": "text", "text": said}] if isinstance(said, str) else said
+        return ReplyResult(
+            content=content,
+            stop_reason="end_turn",
+            tokens=weigh(canonical_json(content)),
+            counts=_counts(found["uncounted"]),
+            system_tokens=weigh(context.system),
+            usage=Usage(input=context.tokens, output=10),
+            model="scripted",
+        )
+
+    @activity.defn(name=OBSERVE)
+    async def observe(self, ref: PartRef) -> PartResult:
+        return await self._compact(ref)
+
+    @activity.defn(name=REFLECT)
+    async def reflect(self, ref: PartRef) -> PartResult:
+        return await self._compact(ref)
+
+    @activity.defn(name=COUNT)
+    async def count(self, ref: CountRef) -> Counts:
+        script = self._mine()
+        if script.counting:
+            raise script.counting.popleft()
+        found = await fetch(ref)
+        return Counts(counts=_counts(found["uncounted"]), system_tokens=weigh(found["system"]))
+
+    async def _compact(self, ref: PartRef) -> PartResult:
+        script = self._mine()
+        script.parts.append(ref)
+        found = await fetch(ref)
+        bare = [{k: v for k, v in s.items() if k != "tokens"} for s in found["sources"]]
+        if sha256(bare) != ref.sha256:
+            return PartResult()
+        script.summary_asked.set()
+        await _through(script.summary_gate)
+        made = script.summarise(ref, found["sources"])
+        if isinstance(made, Exception):
+            raise made
+        if isinstance(made, str):
+            policy = MemoryPolicy.model_validate(found["policy"])
+            made = Compacted(
+                content=made,
+                tokens=weigh(made),
+                method="model",
+                model="scripted",
+                prompt_version="scripted-1",
+                identity=identity(ref.sha256, ref.part, policy, "scripted-1", "scripted"),
+            )
+        return PartResult(compacted=made, usage=Usage(input=100, output=10), ms=1)
+
+
+async def _through(gate: asyncio.Event) -> None:
+    while not gate.is_set():
+        activity.heartbeat()
+        try:
+            await asyncio.wait_for(gate.wait(), 1)
+        except TimeoutError:
+            continue
+
+
+def _echo(context: Context) -> str:
+    content = context.messages[-1]["content"]
+    return f"I heard: {to_text(content)[-80:].strip()}" if isinstance(content, list) else "What?"
+
+
+def _counts(uncounted: Sequence[dict[str, Any]]) -> dict[int, int]:
+    return {item["seq"]: weigh(canonical_json(item["content"])) for item in uncounted}

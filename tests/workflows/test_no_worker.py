@@ -1,0 +1,67 @@
+"""With nobody on the task queue, every call says so in a few seconds."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable
+
+import pytest
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+import worker
+from perdure.conversation import Conversation
+from perdure.errors import NoWorker
+from tests.support.scripted import Scripted
+from workflows.guard import GuardInterceptor
+
+PATIENCE = 8.0
+
+
+async def refused_soon(call: Awaitable[object]) -> None:
+    started = time.monotonic()
+    with pytest.raises(NoWorker, match="no worker serves the task queue"):
+        await asyncio.wait_for(call, 20)
+    assert time.monotonic() - started < PATIENCE
+
+
+async def test_a_queue_that_nobody_serves(client: Client) -> None:
+    queue = f"nobody-{uuid.uuid4().hex[:8]}"
+    conversation = await Conversation.open(client, f"on-{queue}", task_queue=queue)
+    # A signal needs no worker; it is served when one comes.
+    await conversation.send("are you there?", id="first")
+    await asyncio.gather(
+        refused_soon(conversation.status()),
+        refused_soon(conversation.context()),
+        refused_soon(conversation.ask("hello?", id="second")),
+        refused_soon(conversation.import_messages([{"role": "user", "content": "hello"}])),
+    )
+    scripted = Scripted()
+    async with Worker(
+        client,
+        task_queue=queue,
+        workflows=worker.WORKFLOWS,
+        activities=[scripted.reply, scripted.observe, scripted.reflect, scripted.count],
+        interceptors=[GuardInterceptor()],
+    ):
+        reply = await asyncio.wait_for(conversation.ask("hello?", id="second"), 20)
+        assert reply.text == "I heard: hello?"
+        said = [m["text"] for m in await conversation.transcript() if m["role"] == "user"]
+        assert said.count("are you there?") == said.count("hello?") == 1
+        await conversation.close()
+
+
+async def test_a_worker_that_has_gone(client: Client) -> None:
+    queue = f"gone-{uuid.uuid4().hex[:8]}"
+    scripted = Scripted()
+    conversation = await Conversation.open(client, f"on-{queue}", task_queue=queue)
+    async with Worker(
+        client,
+        task_queue=queue,
+        workflows=worker.WORKFLOWS,
+        activities=[scripted.reply, scripted.observe, scripted.reflect, scripted.count],
+        interceptors=[GuardInterceptor()],
+    ):
+        await asyncio.wait_for(conversation.ask("hello"), 20)
+    await refused_soon(conversation.status())
+    await client.get_workflow_handle(conversation.id).terminate()
