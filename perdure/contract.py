@@ -22,6 +22,7 @@ from perdure.memory.compact import Compacted, Part
 from perdure.memory.message import Role
 from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
+from perdure.memory.state import Memory
 from perdure.memory.wire import canonical_json, without_nulls
 
 WORKFLOW = "ConversationWorkflow"
@@ -31,6 +32,8 @@ REPLY = "reply"
 OBSERVE = "observe"
 REFLECT = "reflect"
 COUNT = "count"
+OPEN = "open"
+ARCHIVE = "archive"
 
 # Temporal refuses payloads over 2 MB; larger content needs a store beside the history.
 MESSAGE_BYTES = 200_000
@@ -46,6 +49,10 @@ REQUEST_REFUSED = "RequestRefused"
 
 # `stop_reason` of a reply that was stopped by `interrupt`; its text so far is kept.
 INTERRUPTED = "interrupted"
+
+# `type` of a failed `archive` that found other content under the same numbers: a history
+# that was reset has gone another way since.
+ARCHIVE_CONFLICT = "ArchiveConflict"
 
 # The query with which an activity reads what it works on; see `MaterialQuery`.
 MATERIAL = "material"
@@ -212,10 +219,60 @@ class Counts(Wire):
     system_tokens: int
 
 
+class Marks(Wire):
+    """How far something reaches in a conversation: before this message, ledger row and turn."""
+
+    seq: int = 0
+    row: int = 0
+    turn: int = 0
+
+
+class Parent(Wire):
+    """The chain whose past is shared, and how much of it."""
+
+    chain: str
+    until: Marks
+
+
+class OpenRef(Wire):
+    """Asks the archive for a closed conversation of this id, for the new `chain` to go on."""
+
+    chain: str
+
+
+class Resumed(Wire):
+    """What a closed conversation left for the next one of its id."""
+
+    memory: Memory
+    turns: int
+    rows: int
+
+
+class OpenResult(Wire):
+    """`resumed` is None for a first start; `note` tells of an earlier life that never closed."""
+
+    resumed: Resumed | None = None
+    note: str | None = None
+
+
+class ArchiveRef(Wire):
+    """Names what is to be archived: everything from one set of marks up to another.
+
+    `parent` makes the chain a fork first; `closing` closes it, with what can be resumed.
+    """
+
+    chain: str
+    start: Marks
+    end: Marks
+    parent: Parent | None = None
+    closing: bool = False
+
+
 class LedgerRow(Wire):
-    """One compaction that was taken in. `sha256` is the observation's text's."""
+    """One compaction that was taken in, the `n`th. `sha256` is the observation's text's."""
 
     type: Literal["memory_compacted"] = "memory_compacted"
+    n: int
     at: datetime
     turn: int
     urgency: Urgency

@@ -9,7 +9,12 @@ PerdureError
 ├── ConversationClosed    it has ended
 ├── ConversationExists    it runs already, and was to be started
 ├── Refused               what was sent was not taken
-└── TurnFailed            the message was taken, and there is no reply
+├── TurnFailed            the message was taken, and there is no reply
+└── ArchiveError          the archive refuses what it was given or asked
+    ├── ArchiveUnavailable    its database does not answer now; the same call may succeed later
+    ├── ArchiveTooNew         its schema was made by a newer perdure
+    ├── ArchiveConflict       it holds something else under the same key
+    └── ArchiveShared         a fork still needs what should be deleted
 """
 
 
@@ -82,3 +87,33 @@ class ModelError(PerdureError):
 
 class RequestRefused(ModelError):
     """The provider will never take this request: HTTP status 400, 413 or 422, or too large."""
+
+
+class ArchiveError(PerdureError):
+    """The archive refuses what it was given or asked; trying again does not help."""
+
+
+class ArchiveUnavailable(ArchiveError):
+    """The archive's database does not answer now; nothing was changed, so try again."""
+
+
+class ArchiveTooNew(ArchiveError):
+    """The archive's schema was made by a newer perdure than this one."""
+
+
+class ArchiveConflict(ArchiveError):
+    """The archive holds something else under the same key; nothing was changed.
+
+    `noun` says what differs ("message", "observation", "ledger row", "reply", "chain") and
+    `key` which one: the lowest that differs, so a message's seq, an observation's id, a row's n
+    or a turn.
+    """
+
+    def __init__(self, text: str, *, noun: str, key: int | str) -> None:
+        super().__init__(text)
+        self.noun = noun
+        self.key = key
+
+
+class ArchiveShared(ArchiveError):
+    """A conversation cannot be deleted while a fork elsewhere reads its past from it."""

@@ -9,6 +9,7 @@ from perdure.memory.blocks import ContentError, upper_estimate
 from perdure.memory.compact import Plan, next_compaction
 from perdure.memory.groups import pairing_fault
 from perdure.memory.state import append, mark, pin
+from workflows.archiving import archive_at_last
 from workflows.inbox import Outcome
 from workflows.room import Room
 from workflows.state import Control, ConversationState
@@ -90,6 +91,7 @@ async def close_down(state: ConversationState, room: Room) -> dict[str, Any]:
         rest = next_compaction(state.memory, policy, now=True)
         if rest is not None:
             await room.run(Plan(urgency="emergency", parts=rest.parts))
+    await archive_at_last(state)
     last = [o for o in state.memory.observations if o.id not in before]
     texts = [entry.text for entry in last or state.memory.observations[-1:]]
     texts = texts or [f"{m.role}: {m.text}" for m in state.memory.messages]

@@ -28,6 +28,7 @@ with workflow.unsafe.imports_passed_through():
     from perdure.memory.project import context_text
     from perdure.memory.state import Memory
     from workflows import views
+    from workflows.archiving import open_chain
     from workflows.controls import close_down, obey
     from workflows.inbox import (
         Outcome,
@@ -84,6 +85,10 @@ class ConversationWorkflow:
     async def run(self, payload: RawValue = NOTHING) -> Any:
         """Serve until closed; the result is the last session's summary."""
         self._begin(payload)
+        if not self.state.chain:
+            self._running = "open"
+            await open_chain(self.state)
+            self._running = None
         while True:
             await workflow.wait_condition(self._has_work)
             self._room.take_in_finished()

@@ -1,0 +1,78 @@
+"""Originals to the archive, and a closed conversation back from it."""
+
+import json
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.material import fetch
+from perdure.archive import Archive, Batch, ChainKey
+from perdure.contract import (
+    ARCHIVE,
+    ARCHIVE_CONFLICT,
+    OPEN,
+    ArchiveRef,
+    LedgerRow,
+    OpenRef,
+    OpenResult,
+    Resumed,
+)
+from perdure.errors import ArchiveConflict
+from perdure.memory.message import Message
+
+
+def _key(chain: str) -> ChainKey:
+    info = activity.info()
+    return ChainKey(info.namespace, info.workflow_id or "", chain)
+
+
+class Archiving:
+    """The activities `archive` and `open`."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    @activity.defn(name=ARCHIVE)
+    async def archive(self, ref: ArchiveRef) -> None:
+        """Save what `ref` names; repeated, it changes nothing.
+
+        Fails for good with the type `ArchiveConflict` where other content stands already.
+        """
+        found = await fetch(ref)
+        key = _key(ref.chain)
+        rows = [LedgerRow.model_validate(row) for row in found["ledger"]]
+        batch = Batch(
+            key,
+            messages=[Message.model_validate(m) for m in found["messages"]],
+            observations=[row.observation for row in rows],
+            ledger={row.n: row for row in rows},
+            replies={reply["turn"]: reply for reply in found["replies"]},
+        )
+        try:
+            if ref.parent is not None:
+                until = ref.parent.until
+                await self._archive.fork(
+                    _key(ref.parent.chain), key, until.seq - 1, until.turn - 1, until.row - 1
+                )
+            await self._archive.save(batch)
+            if ref.closing:
+                await self._archive.close_chain(key, json.dumps(found["resumable"]))
+        except ArchiveConflict as error:
+            raise ApplicationError(str(error), type=ARCHIVE_CONFLICT, non_retryable=True) from error
+
+    @activity.defn(name=OPEN)
+    async def open(self, ref: OpenRef) -> OpenResult:
+        """What the closed conversation of this id left, with `ref.chain` as its continuation."""
+        key = _key(ref.chain)
+        closed = await self._archive.latest_chain(key.namespace, key.conversation, closed=True)
+        if closed is not None:
+            snapshot = await self._archive.snapshot(closed.key)
+            await self._archive.fork(closed.key, key)
+            return OpenResult(resumed=Resumed.model_validate_json(snapshot or ""))
+        other = await self._archive.latest_chain(key.namespace, key.conversation)
+        if other is not None and other.key != key:
+            return OpenResult(
+                note="an earlier conversation of this id ended without being closed; "
+                f"its messages stay in the archive as chain {other.key.chain}"
+            )
+        return OpenResult()

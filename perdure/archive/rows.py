@@ -1,0 +1,98 @@
+"""The memory's types as rows of the archive, each with a hash that tells equal from changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any
+
+from perdure.archive.storable import refuse_naive, refuse_unstorable
+from perdure.contract import LedgerRow
+from perdure.memory.message import Message
+from perdure.memory.observation import Observation
+from perdure.memory.wire import canonical_json, sha256
+
+
+@dataclass(frozen=True)
+class Row:
+    """A record: its key in the chain, its hash, and the rest in the order of its columns."""
+
+    key: int | str
+    sha256: str
+    values: tuple[object, ...]
+
+
+def message_hash(message: Message) -> str:
+    """SHA-256 over role, content and instant, hex: counts and marks may differ."""
+    at = message.at.astimezone(UTC).isoformat()
+    return sha256({"role": message.role, "content": message.content, "at": at})
+
+
+def message_row(message: Message) -> Row:
+    """Columns role, content, at, tokens, pinned, failed, text; raises `ArchiveError`."""
+    subject = f"Message {message.seq}"
+    refuse_unstorable(message.content, subject)
+    refuse_naive(message.at, subject)
+    return Row(
+        message.seq,
+        message_hash(message),
+        (
+            message.role,
+            canonical_json(message.content),
+            message.at,
+            message.tokens,
+            message.pinned,
+            message.failed,
+            message.text,
+        ),
+    )
+
+
+def observation_row(entry: Observation) -> Row:
+    """Columns level to identity, as in the model; raises `ArchiveError`."""
+    subject = f"Observation {entry.id!r}"
+    refuse_unstorable(entry.model_dump(), subject)
+    times = {name: getattr(entry, name) for name in ("start_time", "end_time", "created_at")}
+    for time in times.values():
+        refuse_naive(time, subject)
+    instants = {name: time.astimezone(UTC).isoformat() for name, time in times.items()}
+    # Without defaults, so that a field which is added later does not change older hashes.
+    digest = sha256(entry.model_dump(mode="json", exclude_defaults=True) | instants)
+    return Row(
+        entry.id,
+        digest,
+        (
+            entry.level,
+            entry.content,
+            entry.start_time,
+            entry.end_time,
+            entry.first_seq,
+            entry.last_seq,
+            entry.message_count,
+            entry.original_tokens,
+            entry.compressed_tokens,
+            entry.created_at,
+            entry.sources,
+            entry.method,
+            entry.model,
+            entry.prompt_version,
+            entry.identity,
+        ),
+    )
+
+
+def ledger_row(n: int, row: LedgerRow) -> Row:
+    """Columns observation_id, entry; raises `ArchiveError`.
+
+    The summary's text is left out: it stands in the observation, and a conversation's own
+    window of rows drops it too, which must not make another row of it.
+    """
+    refuse_unstorable(row.model_dump(), f"Ledger row {n}")
+    entry = row.model_dump(mode="json", exclude_defaults=True)
+    entry["observation"].pop("content")
+    return Row(n, sha256(entry), (row.observation.id, canonical_json(entry)))
+
+
+def reply_row(turn: int, reply: Mapping[str, Any]) -> Row:
+    """Column reply; raises `ArchiveError`."""
+    refuse_unstorable(reply, f"The reply of turn {turn}")
+    return Row(turn, sha256(dict(reply)), (canonical_json(dict(reply)),))
