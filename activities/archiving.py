@@ -7,17 +7,22 @@ from temporalio.exceptions import ApplicationError
 
 from activities.material import fetch
 from perdure.archive import Archive, Batch, ChainKey
+from perdure.archive.claims import claim
 from perdure.contract import (
     ARCHIVE,
     ARCHIVE_CONFLICT,
+    CLAIM,
     OPEN,
     ArchiveRef,
+    Claimed,
+    ClaimRef,
     LedgerRow,
     OpenRef,
     OpenResult,
     Resumed,
 )
 from perdure.errors import ArchiveConflict
+from perdure.memory.blocks import Block
 from perdure.memory.message import Message
 
 
@@ -52,13 +57,28 @@ class Archiving:
             if ref.parent is not None:
                 until = ref.parent.until
                 await self._archive.fork(
-                    _key(ref.parent.chain), key, until.seq - 1, until.turn - 1, until.row - 1
+                    _key(ref.parent.chain),
+                    key,
+                    until_seq=until.seq - 1,
+                    until_turn=until.turn - 1,
+                    until_row=until.row - 1,
                 )
             await self._archive.save(batch)
             if ref.closing:
                 await self._archive.close_chain(key, json.dumps(found["resumable"]))
         except ArchiveConflict as error:
             raise ApplicationError(str(error), type=ARCHIVE_CONFLICT, non_retryable=True) from error
+
+    @activity.defn(name=CLAIM)
+    async def claim(self, ref: ClaimRef) -> Claimed:
+        """Store the big blocks of what was accepted; repeated, it gives the same."""
+        found = await fetch(ref)
+        return Claimed(contents=[await self.store(content) for content in found["contents"]])
+
+    async def store(self, content: list[Block]) -> list[Block]:
+        """`content` with its big blocks stored for the conversation of this activity."""
+        info = activity.info()
+        return await claim(self._archive, info.namespace, info.workflow_id or "", content)
 
     @activity.defn(name=OPEN)
     async def open(self, ref: OpenRef) -> OpenResult:

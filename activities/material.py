@@ -11,6 +11,7 @@ from temporalio import activity
 from perdure.contract import (
     MATERIAL,
     ArchiveRef,
+    ClaimRef,
     CountRef,
     MaterialPage,
     MaterialQuery,
@@ -19,7 +20,7 @@ from perdure.contract import (
 )
 
 
-async def fetch(ref: StepRef | PartRef | CountRef | ArchiveRef) -> Any:
+async def fetch(ref: StepRef | PartRef | CountRef | ArchiveRef | ClaimRef) -> Any:
     """The material that `ref` names, or None when the workflow has moved on from it.
 
     Read from the exact run that scheduled the activity. Raises RPCError when no worker

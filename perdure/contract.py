@@ -33,15 +33,20 @@ OBSERVE = "observe"
 REFLECT = "reflect"
 COUNT = "count"
 OPEN = "open"
+CLAIM = "claim"
 ARCHIVE = "archive"
 
-# Temporal refuses payloads over 2 MB; larger content needs a store beside the history.
-MESSAGE_BYTES = 200_000
+# Temporal refuses payloads over 2 MB; clients with an archive store big blocks there first.
+MESSAGE_BYTES = 1_900_000
+# What may stand in the state where it cannot be stored, because the archive is away.
+INLINE_BYTES = 200_000
 # Pinned texts are never compacted, so they must stay few.
 PIN_BYTES = 20_000
 # `type` of the application error with which an update leaves a run that is being continued:
 # what it brought is kept or was never taken, so send the same id again.
 DRAINING = "Draining"
+# How ids begin that the workflow gives to messages without one.
+OUR_IDS = "#"
 REFUSED = "Refused"
 TURN_FAILED = "TurnFailed"
 # `type` of a failed `reply` whose request can never succeed: its message leaves the context.
@@ -80,7 +85,7 @@ class ConversationConfig(Wire):
     when its history calls for it.
     """
 
-    system: Annotated[str, Field(max_length=MESSAGE_BYTES)] = ""
+    system: Annotated[str, Field(max_length=INLINE_BYTES)] = ""
     model: Annotated[str, Field(min_length=1)] | None = None
     summary_model: Annotated[str, Field(min_length=1)] | None = None
     policy: MemoryPolicy = MemoryPolicy()
@@ -255,6 +260,18 @@ class OpenResult(Wire):
     note: str | None = None
 
 
+class ClaimRef(Wire):
+    """Asks for the big blocks of what was accepted under an id to be stored."""
+
+    accepted: str
+
+
+class Claimed(Wire):
+    """The contents with references in the place of big blocks."""
+
+    contents: list[list[Block]]
+
+
 class ArchiveRef(Wire):
     """Names what is to be archived: everything from one set of marks up to another.
 
@@ -317,8 +334,10 @@ def _fields(payload: Any, subject: str, allowed: tuple[str, ...]) -> dict[str, A
 
 
 def _message_id(value: Any) -> str | None:
-    if value is None or (isinstance(value, str) and 0 < len(value) <= 200):
-        return None if value is None else str(clean(value))
+    if value is None:
+        return None
+    if isinstance(value, str) and 0 < len(value) <= 200:
+        return str(clean(value))
     raise ContentError("id must be a string of 1 to 200 characters")
 
 
@@ -337,7 +356,8 @@ def parse_user_message(payload: Any) -> UserMessage:
     content = to_blocks(fields.get("content"), USER_BLOCKS)
     if (size := size_of(content)) > MESSAGE_BYTES:
         raise ContentError(
-            f"the message has {size:,} bytes, more than the {MESSAGE_BYTES:,} that fit; split it"
+            f"the message has {size:,} bytes, more than the {MESSAGE_BYTES:,} that fit a payload; "
+            "split it, or send it with a client that has the archive"
         )
     pinned = fields.get("pinned")
     if pinned not in (None, True, False):

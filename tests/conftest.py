@@ -10,10 +10,15 @@ import pytest_asyncio
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
 
 import worker
+from perdure.contract import TASK_QUEUE
 from perdure.conversation import Conversation
 from perdure.settings import Settings
+from tests.support.scripted import QUEUE, Script, Scripted
+from tests.support.talk import Talk
+from workflows.guard import GuardInterceptor
 
 TEMPORAL = Path(sys.executable).parent / "temporal"
 
@@ -39,3 +44,36 @@ async def offline_worker(client: Client) -> AsyncIterator[None]:
 def conversation(client: Client, offline_worker: None) -> Conversation:
     """A fresh id on a served task queue; `Conversation.open` it to start it."""
     return Conversation(client, f"test-{uuid.uuid4().hex[:8]}")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def scripted_worker(client: Client) -> AsyncIterator[Scripted]:
+    """Serves the task queue "scripted" with activities that answer by script."""
+    scripted = Scripted()
+    async with Worker(
+        client,
+        task_queue=QUEUE,
+        workflows=worker.WORKFLOWS,
+        activities=[scripted.reply, scripted.observe, scripted.reflect, scripted.count],
+        interceptors=[GuardInterceptor()],
+    ):
+        yield scripted
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def talk(client: Client, scripted_worker: Scripted) -> AsyncIterator[Talk]:
+    """A fresh conversation with scripted models, not started; sound at its end."""
+    id_ = f"talk-{uuid.uuid4().hex[:8]}"
+    talk = Talk(client, id_, QUEUE, scripted_worker.script(id_))
+    yield talk
+    await talk.end()
+    await talk.check_sound()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def offline_talk(client: Client, offline_worker: None) -> AsyncIterator[Talk]:
+    """A fresh conversation with the offline model, not started; sound at its end."""
+    talk = Talk(client, f"talk-{uuid.uuid4().hex[:8]}", TASK_QUEUE, Script())
+    yield talk
+    await talk.end()
+    await talk.check_sound()

@@ -9,14 +9,21 @@ from temporalio.exceptions import ActivityError
 from perdure.contract import (
     ARCHIVE,
     ARCHIVE_CONFLICT,
+    CLAIM,
+    INLINE_BYTES,
     OPEN,
     ArchiveRef,
+    Claimed,
+    ClaimRef,
     Marks,
     OpenRef,
     OpenResult,
     Parent,
+    size_of,
 )
+from perdure.memory.blocks import Block, ContentError
 from perdure.memory.compact import Plan
+from perdure.memory.stored import big_blocks
 from workflows.failure import kind, reason
 from workflows.state import ConversationState
 
@@ -72,6 +79,32 @@ async def archive_at_last(state: ConversationState) -> None:
         else:
             state.archived, state.parent = end, None
             return
+
+
+async def claimed(accepted: str, contents: list[list[Block]]) -> list[list[Block]]:
+    """`contents`, accepted under an id, with their big blocks stored in the archive.
+
+    With the archive away they stay as they are, if they are small enough for that. Raises
+    ContentError if not.
+    """
+    if not any(big_blocks(content) for content in contents):
+        return contents
+    try:
+        result: Claimed = await workflow.execute_activity(
+            CLAIM,
+            ClaimRef(accepted=accepted),
+            result_type=Claimed,
+            start_to_close_timeout=_ATTEMPT,
+            retry_policy=_RETRIES,
+            summary=f"big blocks of {accepted}",
+        )
+    except ActivityError as error:
+        if sum(size_of(content) for content in contents) <= INLINE_BYTES:
+            return contents
+        raise ContentError(
+            f"it is too big to be kept without the archive: {reason(error)}; send it again later"
+        ) from error
+    return result.contents
 
 
 async def open_chain(state: ConversationState) -> None:

@@ -1,6 +1,7 @@
 """Compactions in flight: started by the loop, applied by the loop, never in between."""
 
 import asyncio
+from contextlib import suppress
 from datetime import timedelta
 
 from temporalio import workflow
@@ -70,16 +71,16 @@ class Compaction:
         """Whether every part has ended, well or not."""
         return self._task.done()
 
-    async def wait(self, seconds: float | None = None) -> None:
-        """Wait until every part has ended; after `seconds` cancel what has not."""
-        try:
-            await workflow.wait_condition(
-                lambda: self.done,
-                timeout=None if seconds is None else timedelta(seconds=seconds),
-            )
-        except TimeoutError:
-            self._task.cancel()
-            await workflow.wait_condition(lambda: self.done)
+    async def wait(self, at_most: timedelta | None = None) -> bool:
+        """Wait until every part has ended, and no longer than told; gives whether it has."""
+        with suppress(TimeoutError):
+            await workflow.wait_condition(lambda: self.done, timeout=at_most)
+        return self.done
+
+    async def cancel(self) -> None:
+        """Give up what has not ended."""
+        self._task.cancel()
+        await workflow.wait_condition(lambda: self.done)
 
     @property
     def failure(self) -> BaseException | None:

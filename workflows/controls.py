@@ -9,7 +9,7 @@ from perdure.memory.blocks import ContentError, upper_estimate
 from perdure.memory.compact import Plan, next_compaction
 from perdure.memory.groups import pairing_fault
 from perdure.memory.state import append, mark, pin
-from workflows.archiving import archive_at_last
+from workflows.archiving import archive_at_last, claimed
 from workflows.inbox import Outcome
 from workflows.room import Room
 from workflows.state import Control, ConversationState
@@ -59,11 +59,16 @@ async def take_in_batch(state: ConversationState, room: Room, control: Control) 
     batch = ImportBatch.model_validate(control.payload)
     if fault := pairing_fault([item.content for item in batch.messages]):
         raise ContentError(fault)
+    state.controls.insert(0, control)
+    try:
+        contents = await claimed(control.id or "", [item.content for item in batch.messages])
+    finally:
+        state.controls.pop(0)
     first = state.memory.next_seq
-    for item in batch.messages:
-        state.memory = append(state.memory, item.role, item.content, item.at or control.at)
+    for item, content in zip(batch.messages, contents, strict=True):
+        state.memory = append(state.memory, item.role, content, item.at or control.at)
     await count_from(state, first)
-    await room.make(up_to="background")
+    await room.make(wait_for_all=True)
     return ImportReceipt(first_seq=first, last_seq=first + len(batch.messages) - 1)
 
 

@@ -57,7 +57,7 @@ RUN_BYTES_PER_STATE_BYTE = 8
 RUN_TURNS = 1_000
 # Queued messages are carried too; more than this is served before the run is continued.
 CARRIED_QUEUE_BYTES = 500_000
-_SETTLE_SECONDS = 30
+_SETTLE = timedelta(seconds=30)
 KNOWN_SIGNALS = "user_message, compact, interrupt, pin and close"
 
 
@@ -177,7 +177,7 @@ class ConversationWorkflow:
 
     async def _continue(self) -> None:
         """Settle what runs, let waiting updates leave, and carry the state to a new run."""
-        await self._room.settle(_SETTLE_SECONDS)
+        await self._room.settle(_SETTLE)
         self._draining = True
         await workflow.wait_condition(workflow.all_handlers_finished)
         self.state.totals.runs += 1

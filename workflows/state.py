@@ -152,7 +152,8 @@ class ConversationState(BaseModel):
     @property
     def archivable(self) -> Marks:
         """The end of everything that could be archived now."""
-        return Marks(seq=self.memory.next_seq, row=self.totals.compactions, turn=self.turns + 1)
+        turn = self.replies[-1].turn + 1 if self.replies else self.archived.turn
+        return Marks(seq=self.memory.next_seq, row=self.totals.compactions, turn=turn)
 
     def remember_id(self, message_id: str, known: Known) -> None:
         """Know an id from now on, and forget the oldest settled ones."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from perdure.contract import ArchiveRef, CountRef, PartRef, StepRef
+from perdure.contract import ArchiveRef, ClaimRef, CountRef, PartRef, StepRef
 from perdure.memory.blocks import to_text, upper_estimate
 from perdure.memory.compact import sources
 from perdure.memory.policy import MemoryPolicy
@@ -138,6 +138,8 @@ def status(state: ConversationState, running: str | None) -> dict[str, Any]:
         "context_tokens": context_tokens(state.memory, system_tokens(state)),
         "totals": state.totals.model_dump(mode="json"),
         "model": state.config.model,
+        "chain": state.chain,
+        "archived": state.archived.model_dump(mode="json"),
     }
 
 
@@ -218,10 +220,22 @@ def _archive_material(state: ConversationState, ref: ArchiveRef) -> dict[str, An
     }
 
 
+def _accepted(state: ConversationState, ref: ClaimRef) -> dict[str, Any] | None:
+    for queued in state.inbox:
+        if queued.id == ref.accepted:
+            return {"contents": [queued.content]}
+    for control in state.controls:
+        if control.id == ref.accepted:
+            return {"contents": [m["content"] for m in control.payload["messages"]]}
+    return None
+
+
 def material(state: ConversationState, ref: Mapping[str, Any]) -> str:
     """What an activity works on, as canonical JSON; "null" when it is not there any more."""
     if "chain" in ref:
         return canonical_json(_archive_material(state, ArchiveRef.model_validate(ref)))
+    if "accepted" in ref:
+        return canonical_json(_accepted(state, ClaimRef.model_validate(ref)))
     if "part" in ref:
         return canonical_json(_part_material(state, PartRef.model_validate(ref)))
     if "from_seq" in ref:

@@ -107,10 +107,10 @@ def project_within(memory: Memory, system: str, system_tokens: int, max_tokens: 
     """
     room = max_tokens - system_tokens - _memory_weight([], memory.pins) - FRAME_TOKENS
     start = len(memory.messages)
-    for cut in reversed(cuts(memory.messages)):
-        if sum(m.weight for m in memory.messages[cut:]) > room:
+    for place in reversed(cuts(memory.messages)):
+        if sum(m.weight for m in memory.messages[place:]) > room:
             break
-        start = cut
+        start = place
     room -= sum(m.weight for m in memory.messages[start:])
     entries: list[Observation] = []
     if start == 0:
