@@ -7,9 +7,12 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.worker import Worker
 
+from activities.archiving import Archiving
 from activities.compacting import Compacting
 from activities.counting import Counting
 from activities.replying import Replying
+from perdure.archive import Archive
+from perdure.errors import SettingsError
 from perdure.model import Pool, Providers
 from perdure.replay import ReplayReport, fetch_chain, replay_histories
 from perdure.settings import Settings, default_model
@@ -25,11 +28,20 @@ _HEARTBEAT_EVERY = timedelta(seconds=1)
 
 @asynccontextmanager
 async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
-    """A worker that serves while the context is open and finishes its calls on leaving it."""
-    async with Pool() as pool:
+    """A worker that serves while the context is open and finishes its calls on leaving it.
+
+    The archive's database may be away and come later. Raises SettingsError without one.
+    """
+    if settings.database_url is None:
+        raise SettingsError(
+            "A worker needs the archive's database; set PERDURE_DATABASE_URL to it, such as "
+            "postgresql://user:password@host:5432/database."
+        )
+    async with Pool() as pool, await Archive.open(settings.database_url) as archive:
         model, providers = default_model(settings), Providers(pool)
-        replying = Replying(providers, pool, model)
-        compacting = Compacting(providers, pool, settings.summary_model or model)
+        archiving = Archiving(archive)
+        replying = Replying(providers, pool, archive, model)
+        compacting = Compacting(providers, pool, archive, settings.summary_model or model)
         worker = Worker(
             client,
             task_queue=settings.task_queue,
@@ -39,6 +51,9 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
                 compacting.observe,
                 compacting.reflect,
                 Counting(pool).count,
+                archiving.archive,
+                archiving.open,
+                archiving.claim,
             ],
             interceptors=[GuardInterceptor()],
             graceful_shutdown_timeout=_GRACE,

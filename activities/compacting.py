@@ -5,13 +5,17 @@ import time
 from temporalio import activity
 
 from activities.failure import as_failure
+from activities.heartbeat import heartbeating
 from activities.material import fetch
+from perdure.archive import Archive
+from perdure.archive.claims import originals
 from perdure.contract import OBSERVE, REFLECT, PartRef, PartResult
 from perdure.errors import ModelError
 from perdure.memory.compact import Compacted, identity
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
+from perdure.memory.stored import expanded, hashes
 from perdure.memory.wire import sha256
 from perdure.model import Pool, Providers, SummaryCall, count
 
@@ -19,8 +23,9 @@ from perdure.model import Pool, Providers, SummaryCall, count
 class Compacting:
     """The activities `observe` and `reflect`; `model` is for conversations that name none."""
 
-    def __init__(self, providers: Providers, pool: Pool, model: str) -> None:
+    def __init__(self, providers: Providers, pool: Pool, archive: Archive, model: str) -> None:
         self._providers = providers
+        self._archive = archive
         self._model = model
         self._pool = pool
 
@@ -51,7 +56,7 @@ class Compacting:
             level=ref.part.level,
             target_tokens=ref.part.target_tokens,
             sources=(
-                [Message.model_validate(s) for s in sources]
+                await self._whole([Message.model_validate(s) for s in sources])
                 if ref.part.level == 1
                 else [Observation.model_validate(s) for s in sources]
             ),
@@ -59,7 +64,8 @@ class Compacting:
             instructions=policy.instructions,
         )
         try:
-            summary = await self._providers.of(model).summarise(call)
+            async with heartbeating():
+                summary = await self._providers.of(model).summarise(call)
         except ModelError as error:
             raise as_failure(error) from error
         return PartResult(
@@ -76,3 +82,11 @@ class Compacting:
             usage=summary.usage,
             ms=round((time.monotonic() - started) * 1000),
         )
+
+    async def _whole(self, messages: list[Message]) -> list[Message]:
+        """The messages with their stored blocks put back, or by head and tail if too long."""
+        contents = [m.content for m in messages]
+        if not hashes(contents, full=True):
+            return messages
+        found = await originals(self._archive, contents, full=True)
+        return [m.model_copy(update={"content": expanded(m.content, found)}) for m in messages]

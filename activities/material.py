@@ -8,10 +8,19 @@ from typing import Any
 
 from temporalio import activity
 
-from perdure.contract import MATERIAL, CountRef, MaterialPage, MaterialQuery, PartRef, StepRef
+from perdure.contract import (
+    MATERIAL,
+    ArchiveRef,
+    ClaimRef,
+    CountRef,
+    MaterialPage,
+    MaterialQuery,
+    PartRef,
+    StepRef,
+)
 
 
-async def fetch(ref: StepRef | PartRef | CountRef) -> Any:
+async def fetch(ref: StepRef | PartRef | CountRef | ArchiveRef | ClaimRef) -> Any:
     """The material that `ref` names, or None when the workflow has moved on from it.
 
     Read from the exact run that scheduled the activity. Raises RPCError when no worker

@@ -1,24 +1,38 @@
 """The model's next step in a turn."""
 
 import asyncio
+from typing import cast
 
 from temporalio import activity
 
 from activities.counting import Counting
 from activities.failure import as_failure
 from activities.material import fetch
-from perdure.contract import INTERRUPTED, REPLY, ReplyResult, StepRef, Usage
-from perdure.errors import ModelError
+from perdure.archive import Archive
+from perdure.archive.claims import claim, originals
+from perdure.contract import (
+    INLINE_BYTES,
+    INTERRUPTED,
+    REPLY,
+    ReplyResult,
+    StepRef,
+    Usage,
+    size_of,
+)
+from perdure.errors import ArchiveError, ModelError
+from perdure.memory.blocks import Block
 from perdure.memory.message import MESSAGE_OVERHEAD
 from perdure.memory.project import Context
+from perdure.memory.stored import expanded, is_stored
 from perdure.model import ModelReply, Pool, Providers, ReplyCall, count_blocks
 
 
 class Replying:
     """The activity `reply`; `model` is for conversations that name none."""
 
-    def __init__(self, providers: Providers, pool: Pool, model: str) -> None:
+    def __init__(self, providers: Providers, pool: Pool, archive: Archive, model: str) -> None:
         self._providers = providers
+        self._archive = archive
         self._model = model
         self._pool = pool
         self._counting = Counting(pool)
@@ -47,7 +61,7 @@ class Replying:
             )
         call = ReplyCall(
             model=found.get("model") or self._model,
-            context=context,
+            context=await self._whole(context),
             max_tokens=found["max_tokens"],
         )
         so_far: list[str] = []
@@ -65,15 +79,38 @@ class Replying:
             if details is None or not details.cancel_requested:
                 raise
             said = _interrupted("".join(so_far), call.model)
+        content = await self._stored(said.content)
         return ReplyResult(
-            content=said.content,
+            content=content,
             stop_reason=said.stop_reason,
-            tokens=await self._pool.run(count_blocks, said.content),
+            tokens=await self._pool.run(count_blocks, content),
             counts=counted.counts,
             system_tokens=system_tokens,
             usage=said.usage,
             model=said.model,
         )
+
+    async def _whole(self, context: Context) -> Context:
+        """The context with stored blocks put back: whole, or by head and tail if too long."""
+        contents = [cast("list[Block]", m["content"]) for m in context.messages]
+        if not any(is_stored(block) for content in contents for block in content):
+            return context
+        found = await originals(self._archive, contents, full=True)
+        messages: list[dict[str, object]] = [
+            {**m, "content": expanded(content, found)}
+            for m, content in zip(context.messages, contents, strict=True)
+        ]
+        return context.model_copy(update={"messages": messages})
+
+    async def _stored(self, content: list[Block]) -> list[Block]:
+        """The reply with big blocks stored; with the archive away, if it fits, as it is."""
+        info = activity.info()
+        try:
+            return await claim(self._archive, info.namespace, info.workflow_id or "", content)
+        except ArchiveError:
+            if size_of(content) > INLINE_BYTES:
+                raise
+            return content
 
 
 def _interrupted(so_far: str, model: str) -> ModelReply:

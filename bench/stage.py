@@ -3,40 +3,23 @@
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
 import worker
+from perdure.archive.local import local_postgres
 from perdure.settings import Settings
 from tests.support.messages_api import MessagesApi, Rule, default_rule
 
 
-@asynccontextmanager
-async def server() -> AsyncIterator[Client]:
-    """A Temporal server that lives as long as the block, and forgets everything."""
-    async with await WorkflowEnvironment.start_local(
-        dev_server_existing_path=str(Path(sys.executable).parent / "temporal"),
-        dev_server_log_level="error",
-        data_converter=pydantic_data_converter,
-    ) as environment:
-        yield environment.client
-
-
-@asynccontextmanager
-async def offline() -> AsyncIterator[Client]:
-    """A server and a worker with the offline model."""
-    async with server() as client, worker.running(client, Settings(model="offline")):
-        yield client
-
-
 @contextmanager
-def key_for(api: MessagesApi) -> Iterator[None]:
-    """Lets workers of this process use the scripted server, as they would the real one."""
-    given = {"ANTHROPIC_API_KEY": "local", "ANTHROPIC_BASE_URL": api.url}
+def environment(**given: str) -> Iterator[None]:
+    """Variables for the settings of this process and of those that it starts."""
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)
     try:
@@ -47,6 +30,43 @@ def key_for(api: MessagesApi) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+@asynccontextmanager
+async def database() -> AsyncIterator[str]:
+    """A PostgreSQL that lives as long as the block, as the archive of all that runs in it."""
+    with TemporaryDirectory(prefix="perdure-bench-") as directory:
+        # The server may run as another user, who must be able to get there.
+        Path(directory).chmod(0o755)
+        async with local_postgres(Path(directory)) as url:
+            with environment(PERDURE_DATABASE_URL=url):
+                yield url
+
+
+@asynccontextmanager
+async def server() -> AsyncIterator[Client]:
+    """A Temporal server and an archive that live as long as the block."""
+    async with (
+        database(),
+        await WorkflowEnvironment.start_local(
+            dev_server_existing_path=str(Path(sys.executable).parent / "temporal"),
+            dev_server_log_level="error",
+            data_converter=pydantic_data_converter,
+        ) as temporal,
+    ):
+        yield temporal.client
+
+
+@asynccontextmanager
+async def offline() -> AsyncIterator[Client]:
+    """A server and a worker with the offline model."""
+    async with server() as client, worker.running(client, Settings(model="offline")):
+        yield client
+
+
+def key_for(api: MessagesApi) -> AbstractContextManager[None]:
+    """Lets workers of this process use the scripted server, as they would the real one."""
+    return environment(ANTHROPIC_API_KEY="local", ANTHROPIC_BASE_URL=api.url)
 
 
 @asynccontextmanager

@@ -9,13 +9,14 @@ TLS and profiles in its configuration file). Where it names no address, a server
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfigProfile, ClientConnectConfig
 
+from perdure.archive.local import local_postgres, local_url
 from perdure.embedded import embedded, running
 from perdure.errors import SettingsError, TemporalUnreachable
 from perdure.settings import Settings
@@ -42,6 +43,8 @@ class Servers:
     """The server lives only as long as the block, and has no worker unless the caller runs one."""
     ui: str | None = None
     """The web page of an embedded server; unknown for any other."""
+    database_url: str | None = None
+    """The archive's database: as set, or embedded; none is known beside a Temporal elsewhere."""
 
     @property
     def worker_running(self) -> bool:
@@ -55,20 +58,26 @@ async def servers(settings: Settings, *, port: int = DEFAULT_PORT) -> AsyncItera
 
     With an address by Temporal's convention nothing is started and nothing is checked. Without
     one the server of `settings.data_dir` is joined if a live process runs it; else this process
-    starts it on `port` (0: any free one), owns it, and stops it at the end of the block.
+    starts it on `port` (0: any free one), owns it, and stops it at the end of the block. The
+    same holds for the archive's PostgreSQL, unless `settings` names one.
 
-    Raises `ServerError` if it cannot be started, `SettingsError` for a broken Temporal
+    Raises `ServerError` if one cannot be started, `SettingsError` for a broken Temporal
     configuration.
     """
     profile = _profile()
     if profile.address:
-        yield Servers(profile.address, owns=False)
+        yield Servers(profile.address, owns=False, database_url=settings.database_url)
         return
-    async with embedded(settings.data_dir, port=port, namespace=profile.namespace or None) as (
-        record,
-        owns,
-    ):
-        yield Servers(record.address, owns, record.ui)
+    async with AsyncExitStack() as stack:
+        record, owns = await stack.enter_async_context(
+            embedded(settings.data_dir, port=port, namespace=profile.namespace or None)
+        )
+        url = settings.database_url
+        if url is None and owns:
+            url = await stack.enter_async_context(local_postgres(settings.data_dir))
+        elif url is None:
+            url = await local_url(settings.data_dir)
+        yield Servers(record.address, owns, record.ui, url)
 
 
 async def connect(settings: Settings) -> Client:

@@ -22,6 +22,7 @@ from perdure.memory.compact import Compacted, Part
 from perdure.memory.message import Role
 from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
+from perdure.memory.state import Memory
 from perdure.memory.wire import canonical_json, without_nulls
 
 WORKFLOW = "ConversationWorkflow"
@@ -31,14 +32,21 @@ REPLY = "reply"
 OBSERVE = "observe"
 REFLECT = "reflect"
 COUNT = "count"
+OPEN = "open"
+CLAIM = "claim"
+ARCHIVE = "archive"
 
-# Temporal refuses payloads over 2 MB; larger content needs a store beside the history.
-MESSAGE_BYTES = 200_000
+# Temporal refuses payloads over 2 MB; clients with an archive store big blocks there first.
+MESSAGE_BYTES = 1_900_000
+# What may stand in the state where it cannot be stored, because the archive is away.
+INLINE_BYTES = 200_000
 # Pinned texts are never compacted, so they must stay few.
 PIN_BYTES = 20_000
 # `type` of the application error with which an update leaves a run that is being continued:
 # what it brought is kept or was never taken, so send the same id again.
 DRAINING = "Draining"
+# How ids begin that the workflow gives to messages without one.
+OUR_IDS = "#"
 REFUSED = "Refused"
 TURN_FAILED = "TurnFailed"
 # `type` of a failed `reply` whose request can never succeed: its message leaves the context.
@@ -46,6 +54,10 @@ REQUEST_REFUSED = "RequestRefused"
 
 # `stop_reason` of a reply that was stopped by `interrupt`; its text so far is kept.
 INTERRUPTED = "interrupted"
+
+# `type` of a failed `archive` that found other content under the same numbers: a history
+# that was reset has gone another way since.
+ARCHIVE_CONFLICT = "ArchiveConflict"
 
 # The query with which an activity reads what it works on; see `MaterialQuery`.
 MATERIAL = "material"
@@ -73,7 +85,7 @@ class ConversationConfig(Wire):
     when its history calls for it.
     """
 
-    system: Annotated[str, Field(max_length=MESSAGE_BYTES)] = ""
+    system: Annotated[str, Field(max_length=INLINE_BYTES)] = ""
     model: Annotated[str, Field(min_length=1)] | None = None
     summary_model: Annotated[str, Field(min_length=1)] | None = None
     policy: MemoryPolicy = MemoryPolicy()
@@ -212,10 +224,72 @@ class Counts(Wire):
     system_tokens: int
 
 
+class Marks(Wire):
+    """How far something reaches in a conversation: before this message, ledger row and turn."""
+
+    seq: int = 0
+    row: int = 0
+    turn: int = 0
+
+
+class Parent(Wire):
+    """The chain whose past is shared, and how much of it."""
+
+    chain: str
+    until: Marks
+
+
+class OpenRef(Wire):
+    """Asks the archive for a closed conversation of this id, for the new `chain` to go on."""
+
+    chain: str
+
+
+class Resumed(Wire):
+    """What a closed conversation left for the next one of its id."""
+
+    memory: Memory
+    turns: int
+    rows: int
+
+
+class OpenResult(Wire):
+    """`resumed` is None for a first start; `note` tells of an earlier life that never closed."""
+
+    resumed: Resumed | None = None
+    note: str | None = None
+
+
+class ClaimRef(Wire):
+    """Asks for the big blocks of what was accepted under an id to be stored."""
+
+    accepted: str
+
+
+class Claimed(Wire):
+    """The contents with references in the place of big blocks."""
+
+    contents: list[list[Block]]
+
+
+class ArchiveRef(Wire):
+    """Names what is to be archived: everything from one set of marks up to another.
+
+    `parent` makes the chain a fork first; `closing` closes it, with what can be resumed.
+    """
+
+    chain: str
+    start: Marks
+    end: Marks
+    parent: Parent | None = None
+    closing: bool = False
+
+
 class LedgerRow(Wire):
-    """One compaction that was taken in. `sha256` is the observation's text's."""
+    """One compaction that was taken in, the `n`th. `sha256` is the observation's text's."""
 
     type: Literal["memory_compacted"] = "memory_compacted"
+    n: int
     at: datetime
     turn: int
     urgency: Urgency
@@ -260,8 +334,10 @@ def _fields(payload: Any, subject: str, allowed: tuple[str, ...]) -> dict[str, A
 
 
 def _message_id(value: Any) -> str | None:
-    if value is None or (isinstance(value, str) and 0 < len(value) <= 200):
-        return None if value is None else str(clean(value))
+    if value is None:
+        return None
+    if isinstance(value, str) and 0 < len(value) <= 200:
+        return str(clean(value))
     raise ContentError("id must be a string of 1 to 200 characters")
 
 
@@ -280,7 +356,8 @@ def parse_user_message(payload: Any) -> UserMessage:
     content = to_blocks(fields.get("content"), USER_BLOCKS)
     if (size := size_of(content)) > MESSAGE_BYTES:
         raise ContentError(
-            f"the message has {size:,} bytes, more than the {MESSAGE_BYTES:,} that fit; split it"
+            f"the message has {size:,} bytes, more than the {MESSAGE_BYTES:,} that fit a payload; "
+            "split it, or send it with a client that has the archive"
         )
     pinned = fields.get("pinned")
     if pinned not in (None, True, False):

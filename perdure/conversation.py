@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from temporalio.client import (
     Client,
     WorkflowExecutionStatus,
+    WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
@@ -16,15 +17,19 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from perdure.archive import Archive
+from perdure.archive.claims import claim
 from perdure.contract import (
     DRAINING,
     TASK_QUEUE,
     TURN_FAILED,
     WORKFLOW,
     ConversationConfig,
+    ImportedMessage,
     ImportReceipt,
     Receipt,
     parse_imported,
+    parse_user_message,
     size_of,
 )
 from perdure.errors import (
@@ -34,7 +39,7 @@ from perdure.errors import (
     Refused,
     TurnFailed,
 )
-from perdure.memory.blocks import Block, ContentError
+from perdure.memory.blocks import Block, ContentError, to_blocks
 from perdure.memory.groups import cuts, pairing_fault
 from perdure.served import served
 
@@ -61,8 +66,16 @@ class Reply(BaseModel):
 class Conversation:
     """One conversation, which lives in Temporal and not in this object."""
 
-    def __init__(self, client: Client, id: str, task_queue: str = TASK_QUEUE) -> None:  # noqa: A002
+    def __init__(
+        self,
+        client: Client,
+        id: str,  # noqa: A002
+        *,
+        task_queue: str = TASK_QUEUE,
+        archive: Archive | None = None,
+    ) -> None:
         self.id = id
+        self._archive = archive
         self._client = client
         self._task_queue = task_queue
         self._handle = client.get_workflow_handle(id)
@@ -75,13 +88,14 @@ class Conversation:
         config: ConversationConfig | None = None,
         *,
         task_queue: str = TASK_QUEUE,
+        archive: Archive | None = None,
     ) -> Self:
         """The conversation of this id, started if it does not exist.
 
         Raises ConversationClosed if it has ended, and ConversationExists if it runs and a
         `config` was given, which only a start can use.
         """
-        conversation = cls(client, id, task_queue)
+        conversation = cls(client, id, task_queue=task_queue, archive=archive)
         status = await conversation._status()
         if status == WorkflowExecutionStatus.RUNNING:
             if config is not None:
@@ -107,12 +121,19 @@ class Conversation:
         return conversation
 
     @classmethod
-    async def get(cls, client: Client, id: str, *, task_queue: str = TASK_QUEUE) -> Self:  # noqa: A002
+    async def get(
+        cls,
+        client: Client,
+        id: str,  # noqa: A002
+        *,
+        task_queue: str = TASK_QUEUE,
+        archive: Archive | None = None,
+    ) -> Self:
         """The existing conversation of this id, running or ended.
 
         Raises ConversationNotFound.
         """
-        conversation = cls(client, id, task_queue)
+        conversation = cls(client, id, task_queue=task_queue, archive=archive)
         if await conversation._status() is None:
             raise conversation._missing()
         return conversation
@@ -145,7 +166,7 @@ class Conversation:
     ) -> str:
         """Send a user message and do not wait; gives its id. Sent twice, it counts once."""
         message_id = id or _new_id()
-        await self._signal("user_message", _message(content, message_id, pinned))
+        await self._signal("user_message", await self._message(content, message_id, pinned))
         return message_id
 
     async def ask(
@@ -159,7 +180,7 @@ class Conversation:
 
         Raises Refused when the message was not taken, TurnFailed when it has no reply.
         """
-        payload = _message(content, id or _new_id(), pinned)
+        payload = await self._message(content, id or _new_id(), pinned)
         receipt = await self._update("ask", payload, Receipt)
         while receipt.stop_reason == "pending":
             receipt = await self._update("ask", payload, Receipt)
@@ -177,7 +198,11 @@ class Conversation:
         All of them are checked before the first is sent. `progress` gets the number of
         messages that each batch has added. Raises Refused.
         """
-        batches = split_import(messages)
+        parsed = parse_import(messages)
+        for number, message in enumerate(parsed):
+            content = await self._claimed(message.content)
+            parsed[number] = message.model_copy(update={"content": content})
+        batches = split_import(parsed)
         import_id = id or _new_id()
         receipts = []
         for number, batch in enumerate(batches):
@@ -208,6 +233,28 @@ class Conversation:
         await self._signal("close", None)
         result: dict[str, Any] = await self._served(self._handle.result())
         return result
+
+    async def _message(
+        self, content: str | list[Block], message_id: str, pinned: bool
+    ) -> dict[str, Any]:
+        """The payload of a message, checked and clean, its big blocks in the archive."""
+        payload: dict[str, Any] = {"content": content, "id": message_id}
+        if pinned:
+            payload["pinned"] = True
+        try:
+            payload["content"] = await self._claimed(to_blocks(content))
+            parse_user_message(payload)
+        except ContentError as error:
+            raise Refused(str(error)) from None
+        plain = payload["content"]
+        if len(plain) == 1 and plain[0].keys() == {"type", "text"} and plain[0]["type"] == "text":
+            payload["content"] = plain[0]["text"]
+        return payload
+
+    async def _claimed(self, blocks: list[Block]) -> list[Block]:
+        if self._archive is None:
+            return blocks
+        return await claim(self._archive, self._client.namespace, self.id, blocks)
 
     # Looking
 
@@ -249,11 +296,11 @@ class Conversation:
         try:
             call = self._handle.query(name, payload, result_type=type_)
             return await self._served(call)
+        except WorkflowQueryFailedError as error:
+            raise Refused(str(error)) from None
         except RPCError as error:
             if error.status == RPCStatusCode.NOT_FOUND:
                 raise self._missing() from None
-            if error.status == RPCStatusCode.INVALID_ARGUMENT:
-                raise Refused(error.message) from None
             raise
 
     async def _signal(self, name: str, payload: Any) -> None:
@@ -299,13 +346,8 @@ def _new_id() -> str:
     return uuid.uuid4().hex
 
 
-def _message(content: str | list[Block], message_id: str, pinned: bool) -> dict[str, Any]:
-    payload: dict[str, Any] = {"content": content, "id": message_id}
-    return {**payload, "pinned": True} if pinned else payload
-
-
-def split_import(messages: Sequence[Any]) -> list[list[dict[str, Any]]]:
-    """The batches of an import, each a payload's messages, with tool calls kept together.
+def parse_import(messages: Sequence[Any]) -> list[ImportedMessage]:
+    """The messages of an import, checked and clean.
 
     Raises Refused, naming the message, if any of them cannot be taken.
     """
@@ -319,10 +361,15 @@ def split_import(messages: Sequence[Any]) -> list[list[dict[str, Any]]]:
         raise Refused("there are no messages to import")
     if fault := pairing_fault([m.content for m in parsed]):
         raise Refused(fault)
+    return parsed
+
+
+def split_import(messages: Sequence[ImportedMessage]) -> list[list[dict[str, Any]]]:
+    """The batches of an import, each a payload's messages, with tool calls kept together."""
     batches: list[list[dict[str, Any]]] = [[]]
     size = start = 0
-    for cut in cuts(parsed)[1:]:
-        group = parsed[start:cut]
+    for cut in cuts(messages)[1:]:
+        group = messages[start:cut]
         weight = sum(size_of(m.content) for m in group)
         if batches[-1] and (
             size + weight > BATCH_BYTES or len(batches[-1]) + len(group) > BATCH_MESSAGES

@@ -1,5 +1,6 @@
 """A real Temporal server for the whole session, and workers beside it."""
 
+import shutil
 import sys
 import uuid
 from collections.abc import AsyncIterator
@@ -13,9 +14,13 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 import worker
+from activities.archiving import Archiving
+from perdure.archive import Archive
+from perdure.archive.local import local_postgres
 from perdure.contract import TASK_QUEUE
 from perdure.conversation import Conversation
 from perdure.settings import Settings
+from tests.support.directories import passable_directory
 from tests.support.scripted import QUEUE, Script, Scripted
 from tests.support.talk import Talk
 from workflows.guard import GuardInterceptor
@@ -34,9 +39,18 @@ async def client() -> AsyncIterator[Client]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def offline_worker(client: Client) -> AsyncIterator[None]:
+async def server_url() -> AsyncIterator[str]:
+    """The URL of a PostgreSQL for the whole session."""
+    directory = passable_directory()
+    async with local_postgres(directory) as url:
+        yield url
+    shutil.rmtree(directory)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def offline_worker(client: Client, server_url: str) -> AsyncIterator[None]:
     """Serves the default task queue with the offline model."""
-    async with worker.running(client, Settings(model="offline")):
+    async with worker.running(client, Settings(model="offline", database_url=server_url)):
         yield
 
 
@@ -47,17 +61,22 @@ def conversation(client: Client, offline_worker: None) -> Conversation:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def scripted_worker(client: Client) -> AsyncIterator[Scripted]:
-    """Serves the task queue "scripted" with activities that answer by script."""
+async def scripted_worker(client: Client, server_url: str) -> AsyncIterator[Scripted]:
+    """Serves the task queue "scripted" with models that answer by script, and a real archive."""
     scripted = Scripted()
-    async with Worker(
-        client,
-        task_queue=QUEUE,
-        workflows=worker.WORKFLOWS,
-        activities=[scripted.reply, scripted.observe, scripted.reflect, scripted.count],
-        interceptors=[GuardInterceptor()],
-    ):
-        yield scripted
+    async with await Archive.open(server_url) as archive:
+        archiving = Archiving(archive)
+        async with Worker(
+            client,
+            task_queue=QUEUE,
+            workflows=worker.WORKFLOWS,
+            activities=[
+                *(scripted.reply, scripted.observe, scripted.reflect, scripted.count),
+                *(archiving.archive, archiving.open, archiving.claim),
+            ],
+            interceptors=[GuardInterceptor()],
+        ):
+            yield scripted
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -242,7 +242,7 @@ async def test_the_namespace_script_creates_it_once_and_waits_until_it_is_usable
     assert "720h0m0s" in again
 
 
-async def test_the_worker_is_healthy_while_it_polls(client: Client) -> None:
+async def test_the_worker_is_healthy_while_it_polls(client: Client, server_url: str) -> None:
     check = [as_run(word) for word in SERVICES["worker"]["healthcheck"]["test"][1:]]
     environment = {
         "TEMPORAL_ADDRESS": client.service_client.config.target_host,
@@ -251,6 +251,7 @@ async def test_the_worker_is_healthy_while_it_polls(client: Client) -> None:
     status, output = await run(check, **environment)
     assert (status, output) == (1, "no worker of this host polls\n")
 
-    async with worker.running(client, Settings(task_queue=environment["PERDURE_TASK_QUEUE"])):
+    settings = Settings(task_queue=environment["PERDURE_TASK_QUEUE"], database_url=server_url)
+    async with worker.running(client, settings):
         status, output = await run(check, **environment)
     assert (status, output) == (0, "polling\n")

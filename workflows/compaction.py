@@ -1,15 +1,17 @@
 """Compactions in flight: started by the loop, applied by the loop, never in between."""
 
 import asyncio
+from contextlib import suppress
 from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
-from perdure.contract import OBSERVE, REFLECT, LedgerRow, PartRef, PartResult
+from perdure.contract import OBSERVE, REFLECT, LedgerRow, Marks, PartRef, PartResult
 from perdure.memory.compact import NoProgress, Part, Plan, StalePart, apply, source_hash
 from perdure.memory.wire import sha256
+from workflows.archiving import archive, archive_fault, leaving
 from workflows.failure import reason
 from workflows.state import ConversationState
 
@@ -23,13 +25,17 @@ _TRIES = {"background": 6, "blocking": 3, "emergency": 3}
 _LONGEST_PAUSE = 16
 
 
-async def _one(state: ConversationState, plan: Plan, part: Part, instructions: str) -> PartResult:
-    ref = PartRef(
+def _ref(state: ConversationState, plan: Plan, part: Part, instructions: str) -> PartRef:
+    return PartRef(
         part=part,
         sha256=source_hash(state.memory, part),
         extractive=plan.urgency == "emergency",
         instructions=instructions or None,
     )
+
+
+async def _one(plan: Plan, ref: PartRef) -> PartResult:
+    part = ref.part
     result: PartResult = await workflow.execute_activity(
         OBSERVE if part.level == 1 else REFLECT,
         ref,
@@ -45,59 +51,80 @@ async def _one(state: ConversationState, plan: Plan, part: Part, instructions: s
 
 
 class Compaction:
-    """A plan whose parts are being compacted by activities."""
+    """A plan whose sources are archived and then compacted, by activities."""
 
     def __init__(self, state: ConversationState, plan: Plan, instructions: str = "") -> None:
         self.plan = plan
-        parts = (_one(state, plan, part, instructions) for part in plan.parts)
-        self._task: asyncio.Future[list[Outcome]] = asyncio.gather(*parts, return_exceptions=True)
+        self.archived: Marks | None = None
+        self._task = asyncio.create_task(self._run(state, instructions))
+
+    async def _run(self, state: ConversationState, instructions: str) -> list[Outcome]:
+        # First the archive: while it is away no model should be paid for nothing.
+        end = leaving(state, self.plan)
+        refs = [_ref(state, self.plan, part, instructions) for part in self.plan.parts]
+        await archive(state, end)
+        self.archived = end
+        return await asyncio.gather(*(_one(self.plan, ref) for ref in refs), return_exceptions=True)
 
     @property
     def done(self) -> bool:
         """Whether every part has ended, well or not."""
         return self._task.done()
 
-    async def wait(self, seconds: float | None = None) -> None:
-        """Wait until every part has ended; after `seconds` cancel what has not."""
-        try:
-            await workflow.wait_condition(
-                lambda: self.done,
-                timeout=None if seconds is None else timedelta(seconds=seconds),
-            )
-        except TimeoutError:
-            self._task.cancel()
-            await workflow.wait_condition(lambda: self.done)
+    async def wait(self, at_most: timedelta | None = None) -> bool:
+        """Wait until every part has ended, and no longer than told; gives whether it has."""
+        with suppress(TimeoutError):
+            await workflow.wait_condition(lambda: self.done, timeout=at_most)
+        return self.done
+
+    async def cancel(self) -> None:
+        """Give up what has not ended."""
+        self._task.cancel()
+        await workflow.wait_condition(lambda: self.done)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why no part was compacted at all, if so: it was cancelled, or not archived."""
+        return asyncio.CancelledError() if self._task.cancelled() else self._task.exception()
 
     def outcomes(self) -> list[tuple[Part, Outcome]]:
         """What became of each part, in order."""
-        if self._task.cancelled():
-            return [(part, asyncio.CancelledError()) for part in self.plan.parts]
         return list(zip(self.plan.parts, self._task.result(), strict=True))
 
 
 def take_in(state: ConversationState, compaction: Compaction) -> bool:
     """Apply the results up to the first that failed; gives whether all could be applied.
 
-    A part whose range has moved or whose result is no progress changes nothing: the
-    originals stay, and the next try comes some turns later.
+    Nothing is applied unless the sources are archived. A part whose range has moved or whose
+    result is no progress changes nothing: the originals stay, and the next try comes some
+    turns later.
     """
+    if compaction.archived is not None:
+        state.archived, state.parent = compaction.archived, None
+    if compaction.failure is not None:
+        _put_off(state, archive_fault(state, compaction.failure))
+        return False
     for part, outcome in compaction.outcomes():
         fault = _take_in_part(state, compaction.plan, part, outcome)
         if fault is not None:
-            state.totals.failed_compactions += 1
-            state.failed_in_a_row += 1
-            pause = min(_LONGEST_PAUSE, 2**state.failed_in_a_row)
-            state.compact_after_turn = state.turns + pause
-            state.note(workflow.now(), f"compaction put off for {pause} turns: {fault}")
+            _put_off(state, fault)
             return False
     state.failed_in_a_row = state.compact_after_turn = 0
     return True
 
 
+def _put_off(state: ConversationState, fault: str) -> None:
+    state.totals.failed_compactions += 1
+    state.failed_in_a_row += 1
+    pause = min(_LONGEST_PAUSE, 2**state.failed_in_a_row)
+    state.compact_after_turn = state.turns + pause
+    state.note(workflow.now(), f"compaction put off for {pause} turns: {fault}")
+
+
 def _take_in_part(state: ConversationState, plan: Plan, part: Part, outcome: Outcome) -> str | None:
     if isinstance(outcome, ActivityError):
         return reason(outcome)
-    if isinstance(outcome, BaseException):
+    if not isinstance(outcome, PartResult):
         return "it was cancelled"
     if outcome.compacted is None:
         return "its source had changed"
@@ -106,11 +133,11 @@ def _take_in_part(state: ConversationState, plan: Plan, part: Part, outcome: Out
         state.memory, entry = apply(state.memory, part, outcome.compacted, now)
     except (StalePart, NoProgress) as error:
         return str(error)
-    state.totals.compactions += 1
     if outcome.usage is not None:
         state.totals.compaction_usage += outcome.usage
     state.remember_row(
         LedgerRow(
+            n=state.totals.compactions,
             at=now,
             turn=state.turns,
             urgency=plan.urgency,
@@ -123,4 +150,5 @@ def _take_in_part(state: ConversationState, plan: Plan, part: Part, outcome: Out
             usage=outcome.usage,
         )
     )
+    state.totals.compactions += 1
     return None

@@ -9,6 +9,7 @@ from perdure.memory.blocks import ContentError, upper_estimate
 from perdure.memory.compact import Plan, next_compaction
 from perdure.memory.groups import pairing_fault
 from perdure.memory.state import append, mark, pin
+from workflows.archiving import archive_at_last, claimed
 from workflows.inbox import Outcome
 from workflows.room import Room
 from workflows.state import Control, ConversationState
@@ -58,11 +59,16 @@ async def take_in_batch(state: ConversationState, room: Room, control: Control) 
     batch = ImportBatch.model_validate(control.payload)
     if fault := pairing_fault([item.content for item in batch.messages]):
         raise ContentError(fault)
+    state.controls.insert(0, control)
+    try:
+        contents = await claimed(control.id or "", [item.content for item in batch.messages])
+    finally:
+        state.controls.pop(0)
     first = state.memory.next_seq
-    for item in batch.messages:
-        state.memory = append(state.memory, item.role, item.content, item.at or control.at)
+    for item, content in zip(batch.messages, contents, strict=True):
+        state.memory = append(state.memory, item.role, content, item.at or control.at)
     await count_from(state, first)
-    await room.make(up_to="background")
+    await room.make(wait_for_all=True)
     return ImportReceipt(first_seq=first, last_seq=first + len(batch.messages) - 1)
 
 
@@ -90,6 +96,7 @@ async def close_down(state: ConversationState, room: Room) -> dict[str, Any]:
         rest = next_compaction(state.memory, policy, now=True)
         if rest is not None:
             await room.run(Plan(urgency="emergency", parts=rest.parts))
+    await archive_at_last(state)
     last = [o for o in state.memory.observations if o.id not in before]
     texts = [entry.text for entry in last or state.memory.observations[-1:]]
     texts = texts or [f"{m.role}: {m.text}" for m in state.memory.messages]

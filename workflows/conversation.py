@@ -28,6 +28,7 @@ with workflow.unsafe.imports_passed_through():
     from perdure.memory.project import context_text
     from perdure.memory.state import Memory
     from workflows import views
+    from workflows.archiving import open_chain
     from workflows.controls import close_down, obey
     from workflows.inbox import (
         Outcome,
@@ -56,7 +57,7 @@ RUN_BYTES_PER_STATE_BYTE = 8
 RUN_TURNS = 1_000
 # Queued messages are carried too; more than this is served before the run is continued.
 CARRIED_QUEUE_BYTES = 500_000
-_SETTLE_SECONDS = 30
+_SETTLE = timedelta(seconds=30)
 KNOWN_SIGNALS = "user_message, compact, interrupt, pin and close"
 
 
@@ -84,6 +85,10 @@ class ConversationWorkflow:
     async def run(self, payload: RawValue = NOTHING) -> Any:
         """Serve until closed; the result is the last session's summary."""
         self._begin(payload)
+        if not self.state.chain:
+            self._running = "open"
+            await open_chain(self.state)
+            self._running = None
         while True:
             await workflow.wait_condition(self._has_work)
             self._room.take_in_finished()
@@ -172,7 +177,7 @@ class ConversationWorkflow:
 
     async def _continue(self) -> None:
         """Settle what runs, let waiting updates leave, and carry the state to a new run."""
-        await self._room.settle(_SETTLE_SECONDS)
+        await self._room.settle(_SETTLE)
         self._draining = True
         await workflow.wait_condition(workflow.all_handlers_finished)
         self.state.totals.runs += 1

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from perdure.contract import (
+    OUR_IDS,
     ConversationConfig,
     ImportReceipt,
     Receipt,
@@ -56,7 +57,7 @@ def take_message(state: ConversationState, payload: Any, at: datetime) -> Ticket
     if state.closing:
         raise ContentError("the conversation is closing and takes no more messages")
     state.totals.messages_in += 1
-    message_id = message.id or f"m{state.totals.messages_in}"
+    message_id = message.id or f"{OUR_IDS}{state.totals.messages_in}"
     state.remember_id(message_id, Known(digest=_digest(message.content)))
     state.inbox.append(Queued(id=message_id, content=message.content, at=at, pinned=message.pinned))
     return Ticket(message_id, at)
@@ -73,7 +74,7 @@ def take_batch(state: ConversationState, payload: Any, at: datetime) -> Ticket:
     if state.closing:
         raise ContentError("the conversation is closing and takes no more messages")
     state.totals.messages_in += len(batch.messages)
-    batch_id = batch.id or f"i{state.totals.messages_in}"
+    batch_id = batch.id or f"{OUR_IDS}{state.totals.messages_in}"
     state.remember_id(batch_id, Known(digest=digest))
     state.controls.append(
         Control(kind="import", payload=batch.model_dump(mode="json"), at=at, id=batch_id)
@@ -95,7 +96,7 @@ def take_configure(state: ConversationState, payload: Any, at: datetime) -> Tick
     """Queue a change of the configuration, checked against the present one."""
     reconfigured(state.config, payload)
     state.totals.changes += 1
-    change_id = f"c{state.totals.changes}"
+    change_id = f"{OUR_IDS}change-{state.totals.changes}"
     state.controls.append(Control(kind="configure", payload=payload, at=at, id=change_id))
     return Ticket(change_id, at)
 

@@ -1,6 +1,7 @@
 """Keeps the context within its budgets: starts compactions and takes their results in."""
 
-from perdure.contract import Urgency
+from datetime import timedelta
+
 from perdure.memory.compact import Plan, next_compaction, state_bytes
 from workflows.compaction import Compaction, take_in
 from workflows.state import ConversationState
@@ -8,6 +9,8 @@ from workflows.views import budgets, system_tokens
 
 # A turn never waits for more compactions than this, so a summariser cannot hold it up.
 ROUNDS = 8
+# How long a turn waits for a summariser while its request still fits the window.
+PATIENCE = timedelta(seconds=30)
 
 
 class Room:
@@ -51,33 +54,41 @@ class Room:
             self._flight = Compaction(self._state, plan)
 
     async def run(self, plan: Plan, instructions: str = "") -> bool:
-        """Compact and wait; gives whether everything could be applied."""
+        """Compact and wait to the end; gives whether everything could be applied."""
         await self.settle()
         running = Compaction(self._state, plan, instructions)
         await running.wait()
         return take_in(self._state, running)
 
-    async def settle(self, seconds: float | None = None) -> None:
-        """Wait for the compaction in flight, at most `seconds`, and apply it."""
+    async def settle(self, at_most: timedelta | None = None) -> None:
+        """Wait for the compaction in flight, cancel it if that takes too long, and apply it."""
         if self._flight is not None:
-            await self._flight.wait(seconds)
+            if not await self._flight.wait(at_most):
+                await self._flight.cancel()
             self.take_in_finished()
 
-    async def make(self, open_seq: int | None = None, up_to: Urgency = "blocking") -> None:
+    async def make(self, open_seq: int | None = None, *, wait_for_all: bool = False) -> None:
         """Before a model call: compact what must be compacted first, start what may run beside.
 
-        With `up_to` "background" it waits for that too, which imports do.
+        A turn waits only so long for a summariser, unless its request would not fit. An import
+        waits for everything that is due, however long that takes.
         """
         for _ in range(ROUNDS):
             self.take_in_finished()
             plan = self.plan(open_seq)
             if plan is None:
                 return
-            if plan.urgency == "background" and up_to != "background":
-                if self._flight is None:
-                    self._flight = Compaction(self._state, plan)
+            emergency = plan.urgency == "emergency"
+            if emergency and self._flight is not None:
+                await self.settle(timedelta())
+                continue
+            if self._flight is None:
+                self._flight = Compaction(self._state, plan)
+            if plan.urgency == "background" and not wait_for_all:
                 return
-            if self._flight is not None:
-                await self.settle()
-            elif not await self.run(plan) and plan.urgency == "emergency":
+            before = self._state.failed_in_a_row
+            if not await self._flight.wait(None if wait_for_all or emergency else PATIENCE):
+                return
+            self.take_in_finished()
+            if emergency and self._state.failed_in_a_row > before:
                 return

@@ -9,6 +9,8 @@ from perdure.contract import (
     ConversationConfig,
     ImportReceipt,
     LedgerRow,
+    Marks,
+    Parent,
     Receipt,
     StopReason,
     Usage,
@@ -63,12 +65,12 @@ class TurnState(BaseModel):
 
 
 class KeptReply(BaseModel):
-    """A reply that the query `reply` still gives word for word."""
+    """How a turn ended; `content` is kept for the last ones, word for word."""
 
     turn: int
     seq: int | None
     stop_reason: StopReason
-    content: list[Block]
+    content: list[Block] | None
     at: datetime
 
 
@@ -95,7 +97,8 @@ class Totals(BaseModel):
 class ConversationState(BaseModel):
     """Changed only by the workflow's one loop and by what the handlers enqueue.
 
-    `calibration` is how many tokens the provider books for 1,000 that we count.
+    `calibration` is how many tokens the provider books for 1,000 that we count. `chain`
+    names this life of the conversation in the archive, `archived` how far it stands there.
     """
 
     config: ConversationConfig = ConversationConfig()
@@ -112,6 +115,9 @@ class ConversationState(BaseModel):
     notes: list[Note] = []
     totals: Totals = Totals()
     closing: bool = False
+    chain: str = ""
+    parent: Parent | None = None
+    archived: Marks = Marks()
     compact_after_turn: int = 0
     failed_in_a_row: int = 0
 
@@ -120,23 +126,34 @@ class ConversationState(BaseModel):
         self.notes = [*self.notes, Note(at=at, text=text[:500])][-NOTES:]
 
     def remember_reply(self, reply: KeptReply) -> None:
-        """Keep a reply word for word, and let go of the oldest ones."""
-        kept = [*self.replies, reply][-REPLIES:]
-        while len(kept) > 1 and sum(len(str(r.content)) for r in kept) > REPLY_BYTES:
-            kept = kept[1:]
-        self.replies = kept
+        """Keep a reply word for word; older ones lose their text, archived ones their place."""
+        kept = [*self.replies, reply]
+        room = REPLY_BYTES
+        for i in range(len(kept) - 2, -1, -1):
+            room -= len(str(kept[i].content))
+            if kept[i].content is not None and (room < 0 or len(kept) - i > REPLIES):
+                kept[i] = kept[i].model_copy(update={"content": None})
+        recent = kept[-REPLIES:][0].turn
+        self.replies = [r for r in kept if r.turn >= min(recent, self.archived.turn)]
 
     def remember_row(self, row: LedgerRow) -> None:
-        """Add a row to the ledger; the oldest rows lose first their text, then their place."""
-        rows = [*self.ledger, row][-LEDGER_ROWS:]
+        """Add a row to the ledger; archived rows lose first their text, then their place."""
+        rows = [*self.ledger, row]
         room = LEDGER_BYTES
         for i in range(len(rows) - 1, -1, -1):
             entry = rows[i].observation
             room -= len(entry.content.encode())
-            if room < 0 and entry.content:
+            if room < 0 and entry.content and rows[i].n < self.archived.row:
                 bare = entry.model_copy(update={"content": ""})
                 rows[i] = rows[i].model_copy(update={"observation": bare})
-        self.ledger = rows
+        oldest = min(self.archived.row, rows[-LEDGER_ROWS:][0].n)
+        self.ledger = [r for r in rows if r.n >= oldest]
+
+    @property
+    def archivable(self) -> Marks:
+        """The end of everything that could be archived now."""
+        turn = self.replies[-1].turn + 1 if self.replies else self.archived.turn
+        return Marks(seq=self.memory.next_seq, row=self.totals.compactions, turn=turn)
 
     def remember_id(self, message_id: str, known: Known) -> None:
         """Know an id from now on, and forget the oldest settled ones."""

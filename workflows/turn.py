@@ -18,9 +18,10 @@ from perdure.contract import (
     StepRef,
     Usage,
 )
-from perdure.memory.blocks import Block, is_blank
+from perdure.memory.blocks import Block, ContentError, is_blank
 from perdure.memory.project import context_tokens
 from perdure.memory.state import append, mark, with_counts
+from workflows.archiving import claimed
 from workflows.failure import kind, reason
 from workflows.room import Room
 from workflows.state import ConversationState, KeptReply, TurnState
@@ -88,8 +89,11 @@ class Interruption:
 
 async def serve(state: ConversationState, room: Room, interruption: Interruption) -> Receipt:
     """Serve the turn in progress, or begin the next one; a failure becomes the receipt's error."""
-    turn = state.turn or _begin(state)
     interruption.begin()
+    try:
+        turn = state.turn or await _begin(state)
+    except ContentError as error:
+        return _not_taken(state, str(error))
     try:
         receipt = _finish(state, turn, await _answer(state, room, turn, interruption))
     except TurnFailure as failure:
@@ -104,10 +108,19 @@ async def serve(state: ConversationState, room: Room, interruption: Interruption
     return receipt
 
 
-def _begin(state: ConversationState) -> TurnState:
+def _not_taken(state: ConversationState, why: str) -> Receipt:
     queued = state.inbox.pop(0)
+    state.totals.failed_turns += 1
+    state.note(workflow.now(), f"message {queued.id} was not taken: {why}")
+    return Receipt(message_id=queued.id, stop_reason="failed", error=why)
+
+
+async def _begin(state: ConversationState) -> TurnState:
+    queued = state.inbox[0]
+    (content,) = await claimed(queued.id, [queued.content])
+    state.inbox.pop(0)
     seq = state.memory.next_seq
-    state.memory = append(state.memory, "user", queued.content, queued.at, pinned=queued.pinned)
+    state.memory = append(state.memory, "user", content, queued.at, pinned=queued.pinned)
     state.turns += 1
     state.turn = TurnState(turn=state.turns, step=0, seq=seq, message_id=queued.id)
     return state.turn

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from perdure.contract import CountRef, PartRef, StepRef
+from perdure.contract import ArchiveRef, ClaimRef, CountRef, PartRef, StepRef
 from perdure.memory.blocks import to_text, upper_estimate
 from perdure.memory.compact import sources
 from perdure.memory.policy import MemoryPolicy
@@ -65,10 +65,15 @@ def reply(state: ConversationState, payload: Any) -> dict[str, Any]:
     """The reply of a turn (default: the last): `{turn, seq, stop_reason, text, content, at}`."""
     wanted = _optional(payload, "turn")
     for kept in reversed(state.replies):
-        if wanted is None or kept.turn == wanted:
+        if wanted in (None, kept.turn) and kept.content is not None:
             return {**kept.model_dump(mode="json"), "text": to_text(kept.content)}
     if wanted is None:
         raise ValueError("there is no reply yet")
+    held = next((r for r in state.replies if r.turn == wanted), None)
+    message = next((m for m in state.memory.messages if held and m.seq == held.seq), None)
+    if held is not None and message is not None:
+        whole = held.model_copy(update={"content": message.content})
+        return {**whole.model_dump(mode="json"), "text": message.text}
     raise ValueError(f"the reply of turn {wanted} is not kept here any more, or not there yet")
 
 
@@ -133,6 +138,8 @@ def status(state: ConversationState, running: str | None) -> dict[str, Any]:
         "context_tokens": context_tokens(state.memory, system_tokens(state)),
         "totals": state.totals.model_dump(mode="json"),
         "model": state.config.model,
+        "chain": state.chain,
+        "archived": state.archived.model_dump(mode="json"),
     }
 
 
@@ -190,8 +197,45 @@ def _part_material(state: ConversationState, ref: PartRef) -> dict[str, Any]:
     }
 
 
+def _archive_material(state: ConversationState, ref: ArchiveRef) -> dict[str, Any]:
+    start, end = ref.start, ref.end
+    resumable = {
+        "memory": state.memory.model_dump(mode="json"),
+        "turns": state.turns,
+        "rows": state.totals.compactions,
+    }
+    return {
+        "messages": [
+            m.model_dump(mode="json") for m in state.memory.messages if start.seq <= m.seq < end.seq
+        ],
+        "ledger": [
+            row.model_dump(mode="json") for row in state.ledger if start.row <= row.n < end.row
+        ],
+        "replies": [
+            reply.model_dump(mode="json", exclude={"content"})
+            for reply in state.replies
+            if start.turn <= reply.turn < end.turn
+        ],
+        "resumable": resumable if ref.closing else None,
+    }
+
+
+def _accepted(state: ConversationState, ref: ClaimRef) -> dict[str, Any] | None:
+    for queued in state.inbox:
+        if queued.id == ref.accepted:
+            return {"contents": [queued.content]}
+    for control in state.controls:
+        if control.id == ref.accepted:
+            return {"contents": [m["content"] for m in control.payload["messages"]]}
+    return None
+
+
 def material(state: ConversationState, ref: Mapping[str, Any]) -> str:
     """What an activity works on, as canonical JSON; "null" when it is not there any more."""
+    if "chain" in ref:
+        return canonical_json(_archive_material(state, ArchiveRef.model_validate(ref)))
+    if "accepted" in ref:
+        return canonical_json(_accepted(state, ClaimRef.model_validate(ref)))
     if "part" in ref:
         return canonical_json(_part_material(state, PartRef.model_validate(ref)))
     if "from_seq" in ref:

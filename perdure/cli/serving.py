@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from typing import Annotated, Any
 
 import typer
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 
 from perdure.cli import logs
@@ -81,6 +82,10 @@ async def _work(seconds: float) -> None:
 
     settings = Settings()
     client = await _connected(settings, seconds)
+    # A worker finds out too late to say it in one line.
+    await client.workflow_service.describe_namespace(
+        DescribeNamespaceRequest(namespace=client.namespace)
+    )
     async with running(client, settings):
         remark(
             f"working on the task queue {settings.task_queue!r} at "

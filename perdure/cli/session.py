@@ -42,6 +42,7 @@ async def session(
     """Connected; if the servers are embedded here, also with a worker, unless not needed."""
     async with servers(settings, port=port) as found:
         client = await connect(settings)
+        settings = settings.model_copy(update={"database_url": found.database_url})
         opened = Session(settings, client, found)
         if not (worker and found.owns):
             yield opened

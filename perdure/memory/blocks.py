@@ -48,10 +48,19 @@ def clean(value: Any) -> Any:
     return value
 
 
+def _stored_fault(stored: Any) -> str | None:
+    wanted = {"sha256": str, "size": int, "tokens": int, "full": bool, "head": str, "tail": str}
+    if isinstance(stored, Mapping) and all(isinstance(stored.get(k), wanted[k]) for k in wanted):
+        return None
+    return f"a reference to a stored block needs {', '.join(wanted)}"
+
+
 def _block_fault(block: Any, allowed: Sequence[str]) -> str | None:
     if not isinstance(block, Mapping):
         return f"a content block must be an object with a type, not {type(block).__name__}"
     kind = str(block.get("type"))
+    if "stored" in block:
+        return _stored_fault(block["stored"])
     if kind not in allowed:
         return f"unknown block type {kind!r}; known are {', '.join(allowed)}"
     wanted: Mapping[str, tuple[str, type]] = {
@@ -70,7 +79,8 @@ def _block_fault(block: Any, allowed: Sequence[str]) -> str | None:
 
 def is_blank(block: Mapping[str, Any]) -> bool:
     """Whether this is a text block of nothing but white space, which the API refuses."""
-    return block.get("type") == "text" and not str(block.get("text") or "").strip()
+    text = block.get("type") == "text" and "stored" not in block
+    return text and not str(block.get("text") or "").strip()
 
 
 def to_blocks(content: Any, allowed: Sequence[str] = USER_BLOCKS) -> list[Block]:
@@ -96,6 +106,15 @@ def to_blocks(content: Any, allowed: Sequence[str] = USER_BLOCKS) -> list[Block]
     if not blocks:
         raise ContentError("the message is empty; send some text")
     return blocks
+
+
+def _stored(stored: Mapping[str, Any]) -> str:
+    head, tail = str(stored.get("head")), str(stored.get("tail"))
+    left_out = (
+        f"[left out here: the rest of {stored.get('size'):,} bytes, "
+        f"kept in the archive as {str(stored.get('sha256'))[:12]}]"
+    )
+    return "\n".join(part for part in (head, left_out, tail) if part)
 
 
 def _picture(block: Mapping[str, Any]) -> str:
@@ -160,6 +179,9 @@ def to_text(blocks: Sequence[Any]) -> str:
         kind = str(block.get("type"))
         if kind in _HIDDEN:
             continue
+        if isinstance(stored := block.get("stored"), Mapping):
+            parts.append(_stored(stored))
+            continue
         render = _RENDER.get(kind)
         parts.append(render(block) if render else f"[{kind}: {canonical_json(block)}]")
     return "\n".join(parts)
@@ -180,7 +202,8 @@ def split_pictures(value: Any) -> tuple[Any, int]:
 
 def countable(blocks: Sequence[Block]) -> tuple[str, int]:
     """The text that a tokenizer should count for `blocks`, and the tokens of their pictures."""
-    light, pictures = split_pictures(list(blocks))
+    inline = [b for b in blocks if "stored" not in b]
+    light, pictures = split_pictures(inline)
     texts = [str(b["text"]) if b.get("type") == "text" else canonical_json(b) for b in light]
     return "\n".join(texts), pictures * IMAGE_TOKENS
 
@@ -188,4 +211,9 @@ def countable(blocks: Sequence[Block]) -> tuple[str, int]:
 def upper_estimate(blocks: Sequence[Block]) -> int:
     """Tokens that `blocks` weigh until they are counted: UTF-8 bytes / 2, never too little."""
     text, pictures = countable(blocks)
-    return len(text.encode()) // 2 + pictures + 1
+    return len(text.encode()) // 2 + pictures + stored_tokens(blocks) + 1
+
+
+def stored_tokens(blocks: Sequence[Block]) -> int:
+    """Tokens of the stored blocks among `blocks`, which were counted when they were stored."""
+    return sum(int(b["stored"]["tokens"]) for b in blocks if "stored" in b)

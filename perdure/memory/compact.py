@@ -98,8 +98,13 @@ def _part(level: int, sources: Sequence[Message | Observation], ratio: float) ->
     )
 
 
-def _kept_from(messages: Sequence[Message], policy: MemoryPolicy, open_from: int) -> int:
-    """Index where the verbatim tail starts: a cut, never behind `open_from`."""
+def _kept_from(
+    messages: Sequence[Message], policy: MemoryPolicy, open_from: int, crowded: bool
+) -> int:
+    """Index where the verbatim tail starts: a cut, never behind `open_from`.
+
+    A tail that is crowded, by messages or bytes and not by tokens, keeps its newer half.
+    """
     tail, start = 0, len(messages)
     while start > 0 and tail + messages[start - 1].weight <= policy.tail_tokens:
         start -= 1
@@ -107,6 +112,8 @@ def _kept_from(messages: Sequence[Message], policy: MemoryPolicy, open_from: int
     fewest = max(0, len(messages) - policy.keep_recent_messages)
     if sum(m.weight for m in messages[fewest:]) <= policy.message_budget:
         start = min(start, fewest)
+    if crowded:
+        start = max(start, len(messages) // 2)
     start = min(start, open_from)
     return max(cut for cut in cuts(messages) if cut <= start)
 
@@ -131,10 +138,12 @@ def _chunks(messages: Sequence[Message], end: int, chunk: int) -> list[Sequence[
     return chunks
 
 
-def _observe(memory: Memory, policy: MemoryPolicy, open_seq: int | None) -> list[Part]:
+def _observe(
+    memory: Memory, policy: MemoryPolicy, open_seq: int | None, crowded: bool
+) -> list[Part]:
     offset = memory.next_seq - len(memory.messages)
     open_from = len(memory.messages) if open_seq is None else open_seq - offset
-    end = _kept_from(memory.messages, policy, open_from)
+    end = _kept_from(memory.messages, policy, open_from, crowded)
     return [
         _part(1, chunk, policy.target_ratio)
         for chunk in _chunks(memory.messages, end, policy.observe_chunk)
@@ -184,13 +193,12 @@ def next_compaction(
     limit = policy.emergency_at * policy.input_limit
     full = system_tokens < limit < context_tokens(memory, system_tokens)
     tokens, budget = memory.message_tokens, policy.message_budget
-    over = (
-        tokens >= budget
-        or (policy.message_limit is not None and len(memory.messages) > policy.message_limit)
-        or state_bytes(memory) > STATE_BYTES
+    crowded = state_bytes(memory) > STATE_BYTES or (
+        policy.message_limit is not None and len(memory.messages) > policy.message_limit
     )
+    over = crowded or tokens >= budget
     if now or full or over or tokens >= policy.observe_at * budget:
-        parts = _observe(memory, _frugal(policy) if full else policy, open_seq)
+        parts = _observe(memory, _frugal(policy) if full else policy, open_seq, crowded)
         if parts:
             urgency: Urgency = "emergency" if full else "blocking" if over else "background"
             return Plan(urgency=urgency, parts=parts)

@@ -10,6 +10,7 @@ from perdure.memory.groups import cuts
 from perdure.memory.message import Message
 from perdure.memory.observation import ENTRY_OVERHEAD, Observation
 from perdure.memory.state import Memory, Pin
+from perdure.memory.stored import cut, is_stored
 from perdure.memory.wire import sha256
 
 OPENING = (
@@ -73,6 +74,12 @@ def _merged(turns: Sequence[tuple[str, list[Block]]]) -> list[dict[str, object]]
     return [{"role": role, "content": blocks} for role, blocks in merged]
 
 
+def _shown(content: Sequence[Block]) -> list[Block]:
+    """The blocks as they are sent; a reference to a whole block is resolved when it is sent."""
+    shown = [b if not is_stored(b) or b["stored"]["full"] else cut(b) for b in content]
+    return [b for b in shown if not is_blank(b)]
+
+
 def _projected(
     entries: Sequence[Observation],
     pins: Sequence[Pin],
@@ -82,7 +89,7 @@ def _projected(
 ) -> Context:
     memory = _memory_blocks(entries, pins)
     turns: list[tuple[str, list[Block]]] = [("user", memory)] if memory else []
-    turns += [(m.role, [b for b in m.content if not is_blank(b)]) for m in messages if not m.failed]
+    turns += [(m.role, _shown(m.content)) for m in messages if not m.failed]
     weight = sum(m.weight for m in messages)
     return Context(
         system=system,
@@ -107,10 +114,10 @@ def project_within(memory: Memory, system: str, system_tokens: int, max_tokens: 
     """
     room = max_tokens - system_tokens - _memory_weight([], memory.pins) - FRAME_TOKENS
     start = len(memory.messages)
-    for cut in reversed(cuts(memory.messages)):
-        if sum(m.weight for m in memory.messages[cut:]) > room:
+    for place in reversed(cuts(memory.messages)):
+        if sum(m.weight for m in memory.messages[place:]) > room:
             break
-        start = cut
+        start = place
     room -= sum(m.weight for m in memory.messages[start:])
     entries: list[Observation] = []
     if start == 0:

@@ -1,7 +1,6 @@
-"""One real PostgreSQL for the session; every test has a conversation, or a database, of its own."""
+"""Every test has a conversation, or a database, of its own."""
 
 import shutil
-import tempfile
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -12,14 +11,7 @@ import pytest
 import pytest_asyncio
 
 from perdure.archive import Archive, ChainKey
-from perdure.archive.local import local_postgres
-
-
-def passable_directory() -> Path:
-    """A new directory that PostgreSQL's user may pass; pytest's own are shut to others."""
-    directory = Path(tempfile.mkdtemp(prefix="perdure-test-"))
-    directory.chmod(0o755)
-    return directory
+from tests.support.directories import passable_directory
 
 
 @pytest.fixture
@@ -35,14 +27,6 @@ def data_dir() -> Iterator[Path]:
     """A data directory for tests that start and stop its server; its files are made once."""
     directory = passable_directory()
     yield directory
-    shutil.rmtree(directory)
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def server_url() -> AsyncIterator[str]:
-    directory = passable_directory()
-    async with local_postgres(directory) as url:
-        yield url
     shutil.rmtree(directory)
 
 

@@ -1,0 +1,44 @@
+"""Big blocks into the archive and back: the claim check."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+from perdure.archive.archive import Archive
+from perdure.memory.blocks import Block
+from perdure.memory.stored import big_blocks, expanded, hashes, reference
+from perdure.memory.wire import canonical_json
+
+JSON = "application/json"
+
+
+async def claim(
+    archive: Archive, namespace: str, conversation: str, content: Sequence[Block]
+) -> list[Block]:
+    """`content` with its big blocks stored and replaced by their references."""
+    claimed = list(content)
+    for i in big_blocks(content):
+        data = canonical_json(content[i]).encode()
+        blob = await archive.put_blob(namespace, conversation, data, JSON)
+        claimed[i] = reference(content[i], blob.sha256, len(data))
+    return claimed
+
+
+async def originals(
+    archive: Archive, contents: Sequence[Sequence[Block]], *, full: bool = False
+) -> dict[str, Block]:
+    """The blocks that references in `contents` stand for, by hash; unknown ones are missing.
+
+    With `full` only those that are shown whole to the model.
+    """
+    found: dict[str, Block] = {}
+    for sha256 in hashes(contents, full=full):
+        blob = await archive.get_blob(sha256)
+        if blob is not None and hashlib.sha256(blob.data).hexdigest() == sha256:
+            found[sha256] = json.loads(blob.data)
+    return found
+
+
+async def unclaim(archive: Archive, content: Sequence[Block]) -> list[Block]:
+    """`content` with every reference replaced by the original that it stands for."""
+    return expanded(content, await originals(archive, [content]))
