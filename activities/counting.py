@@ -4,6 +4,7 @@ from typing import Any
 
 from temporalio import activity
 
+from activities.heartbeat import heartbeating
 from activities.material import fetch
 from perdure.contract import COUNT, CountRef, Counts
 from perdure.model import Pool, count_each
@@ -27,5 +28,6 @@ class Counting:
     @activity.defn(name=COUNT)
     async def count(self, ref: CountRef) -> Counts:
         """Count every message from `ref.from_seq` on that has no count yet."""
-        found = await fetch(ref)
-        return await self.of(found["uncounted"], found["system"])
+        async with heartbeating():
+            found = await fetch(ref)
+            return await self.of(found["uncounted"], found["system"])

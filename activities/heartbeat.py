@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 
 from temporalio import activity
 
-EVERY_SECONDS = 5.0
+EVERY_SECONDS = 1.0
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ from temporalio import activity
 
 from activities.counting import Counting
 from activities.failure import as_failure
+from activities.heartbeat import heartbeating
 from activities.material import fetch
 from perdure.archive import Archive
 from perdure.archive.claims import claim, originals
@@ -41,7 +42,7 @@ class Replying:
     async def reply(self, ref: StepRef) -> ReplyResult:
         """Count what is new, check the context against `ref`, and ask the model once.
 
-        Heartbeats with every piece of the reply, so that a cancelled or lost call is noticed.
+        Heartbeats also while the model is silent, so that a cancelled or lost call is noticed.
         """
         found = await fetch(ref)
         if found is None:
@@ -66,12 +67,9 @@ class Replying:
         )
         so_far: list[str] = []
 
-        def heard(piece: str) -> None:
-            so_far.append(piece)
-            activity.heartbeat()
-
         try:
-            said = await self._providers.of(call.model).reply(call, heard)
+            async with heartbeating():
+                said = await self._providers.of(call.model).reply(call, so_far.append)
         except ModelError as error:
             raise as_failure(error) from error
         except asyncio.CancelledError:

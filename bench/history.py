@@ -32,7 +32,7 @@ from tests.support.messages_api import Body, is_summary, summary_of
 MESSAGE_LENGTH = 400
 CHARACTERS_PER_TOKEN = 4.2
 FEWEST_TURNS = 200
-# As many ids as the workflow keeps, so that what is carried has its final size.
+# More than the ids that the workflow keeps, so that what is carried has its final size.
 IMPORTS = 500
 TARGETS = {8_000: 1_500, 30_000: 2_200}
 # Budgets between whose compactions the context has about the wanted size.

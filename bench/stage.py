@@ -37,7 +37,7 @@ async def database() -> AsyncIterator[str]:
     """A PostgreSQL that lives as long as the block, as the archive of all that runs in it."""
     with TemporaryDirectory(prefix="perdure-bench-") as directory:
         # The server may run as another user, who must be able to get there.
-        Path(directory).chmod(0o755)
+        os.chmod(directory, 0o755)  # noqa: PTH101
         async with local_postgres(Path(directory)) as url:
             with environment(PERDURE_DATABASE_URL=url):
                 yield url

@@ -27,6 +27,7 @@ from bench.stage import server
 from bench.worker_process import WorkerProcess
 from perdure import Conversation, ConversationConfig, MemoryPolicy
 from perdure.errors import Refused
+from perdure.memory.blocks import to_text
 from perdure.replay import fetch_chain
 
 CLIENTS = 10
@@ -161,7 +162,7 @@ async def storm(console: Console) -> dict[str, Any]:
         seconds = time.monotonic() - began
         messages = await served(client, conversation.id)
         status = await conversation.status()
-        said = [m["text"] for m in messages if m["role"] == "user"]
+        said = [to_text(m["content"]) for m in messages if m["role"] == "user"]
         return {
             "clients": CLIENTS,
             "messages": CLIENTS * MESSAGES,

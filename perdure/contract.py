@@ -137,13 +137,28 @@ class ImportReceipt(Wire):
     last_seq: int
 
 
-class Usage(Wire):
+class Sparse(Wire):
+    """A payload that stands in the history of every turn: defaults are not written."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = handler(self)
+        fields = type(self).model_fields
+        return {k: v for k, v in written.items() if getattr(self, k) != fields[k].default}
+
+
+class Usage(Sparse):
     """Tokens as the provider booked them; `input` is without the cached ones."""
 
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+
+    @property
+    def booked(self) -> dict[str, int]:
+        """All four, also those that are 0."""
+        return {name: getattr(self, name) for name in type(self).model_fields}
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -162,7 +177,7 @@ class StepRef(Wire):
     sha256: str
 
 
-class ReplyResult(Wire):
+class ReplyResult(Sparse):
     """What the model said, or why it was not asked.
 
     `stale`: the context is not the one that was meant (the worker's code has changed).
@@ -286,20 +301,38 @@ class ArchiveRef(Wire):
 
 
 class LedgerRow(Wire):
-    """One compaction that was taken in, the `n`th. `sha256` is the observation's text's."""
+    """One compaction that was taken in, the `n`th, at the observation's `created_at`.
 
-    type: Literal["memory_compacted"] = "memory_compacted"
+    `sha256` is that of the observation's text. The text itself may be missing here: it stands
+    in the context, or in the archive.
+    """
+
     n: int
-    at: datetime
     turn: int
     urgency: Urgency
     observation: Observation
     sha256: str
-    compression_ratio: float
-    messages_compressed: int
     source_tokens: int
     ms: int
     usage: Usage | None = None
+
+
+def row_view(row: LedgerRow) -> dict[str, Any]:
+    """A row of the ledger as the query `compactions` gives it."""
+    entry = row.observation
+    return {
+        "type": "memory_compacted",
+        **row.model_dump(mode="json"),
+        "at": entry.created_at.isoformat(),
+        "usage": None if row.usage is None else row.usage.booked,
+        "compression_ratio": round(entry.compression_ratio(), 2),
+        "messages_compressed": entry.message_count,
+        "level": entry.level,
+        "method": entry.method,
+        "model": entry.model,
+        "prompt_version": entry.prompt_version,
+        "identity": entry.identity,
+    }
 
 
 def sentence(error: ValidationError, subject: str) -> str:

@@ -1,7 +1,7 @@
 """`Conversation`: a durable conversation from Python."""
 
 import asyncio
-import uuid
+import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Self, TypeVar
 
@@ -51,7 +51,14 @@ BATCH_MESSAGES = 400
 _PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 2.0
 # Updates in flight are limited per workflow, and an accepted one may outlive its run.
-_BUSY = (RPCStatusCode.RESOURCE_EXHAUSTED, RPCStatusCode.UNAVAILABLE, RPCStatusCode.ABORTED)
+# FAILED_PRECONDITION: a workflow task is being tried again, after a worker was lost.
+_BUSY = (
+    RPCStatusCode.RESOURCE_EXHAUSTED,
+    RPCStatusCode.UNAVAILABLE,
+    RPCStatusCode.ABORTED,
+    RPCStatusCode.FAILED_PRECONDITION,
+)
+_BUSY_SECONDS = 60.0
 
 
 class Reply(BaseModel):
@@ -70,7 +77,6 @@ class Conversation:
         self,
         client: Client,
         id: str,  # noqa: A002
-        *,
         task_queue: str = TASK_QUEUE,
         archive: Archive | None = None,
     ) -> None:
@@ -314,9 +320,11 @@ class Conversation:
     async def _update(self, name: str, payload: Any, type_: type[T]) -> T:
         """Send an update until it has ended in some run; its payload's id makes that safe."""
         pause = _PAUSE_SECONDS
+        busy_until = asyncio.get_running_loop().time() + _BUSY_SECONDS
         while True:
             try:
-                call = self._handle.execute_update(name, payload, result_type=type_)
+                # A short id: it stands in the history four times.
+                call = self._handle.execute_update(name, payload, id=_new_id(), result_type=type_)
                 return await self._served(call)
             except WorkflowUpdateFailedError as error:
                 cause = error.cause
@@ -332,7 +340,8 @@ class Conversation:
             except RPCError as error:
                 if error.status == RPCStatusCode.NOT_FOUND:
                     raise await self._gone() from None
-                if error.status not in _BUSY:
+                late = asyncio.get_running_loop().time() > busy_until
+                if late or error.status not in _BUSY:
                     raise
             await asyncio.sleep(pause)
             pause = min(_LONGEST_PAUSE_SECONDS, 2 * pause)
@@ -343,7 +352,7 @@ def _text(cause: BaseException | None) -> str:
 
 
 def _new_id() -> str:
-    return uuid.uuid4().hex
+    return secrets.token_urlsafe(9)
 
 
 def parse_import(messages: Sequence[Any]) -> list[ImportedMessage]:

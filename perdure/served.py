@@ -57,3 +57,4 @@ async def served(client: Client, task_queue: str, call: Awaitable[T]) -> T:
         raise
     finally:
         task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

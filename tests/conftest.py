@@ -11,19 +11,16 @@ import pytest_asyncio
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Worker
 
 import worker
-from activities.archiving import Archiving
 from perdure.archive import Archive
 from perdure.archive.local import local_postgres
 from perdure.contract import TASK_QUEUE
 from perdure.conversation import Conversation
 from perdure.settings import Settings
 from tests.support.directories import passable_directory
-from tests.support.scripted import QUEUE, Script, Scripted
+from tests.support.scripted import QUEUE, Script, Scripted, serving
 from tests.support.talk import Talk
-from workflows.guard import GuardInterceptor
 
 TEMPORAL = Path(sys.executable).parent / "temporal"
 
@@ -64,19 +61,8 @@ def conversation(client: Client, offline_worker: None) -> Conversation:
 async def scripted_worker(client: Client, server_url: str) -> AsyncIterator[Scripted]:
     """Serves the task queue "scripted" with models that answer by script, and a real archive."""
     scripted = Scripted()
-    async with await Archive.open(server_url) as archive:
-        archiving = Archiving(archive)
-        async with Worker(
-            client,
-            task_queue=QUEUE,
-            workflows=worker.WORKFLOWS,
-            activities=[
-                *(scripted.reply, scripted.observe, scripted.reflect, scripted.count),
-                *(archiving.archive, archiving.open, archiving.claim),
-            ],
-            interceptors=[GuardInterceptor()],
-        ):
-            yield scripted
+    async with await Archive.open(server_url) as archive, serving(client, scripted, archive, QUEUE):
+        yield scripted
 
 
 @pytest_asyncio.fixture(loop_scope="session")

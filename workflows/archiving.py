@@ -27,7 +27,7 @@ from perdure.memory.stored import big_blocks
 from workflows.failure import kind, reason
 from workflows.state import ConversationState
 
-_ATTEMPT = timedelta(seconds=60)
+_ATTEMPT = timedelta(seconds=30)
 # A database that is down is noticed within seconds; the workflow then tries again later.
 _RETRIES = RetryPolicy(maximum_attempts=2)
 _PAUSE = timedelta(seconds=10)

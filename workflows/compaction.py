@@ -19,7 +19,7 @@ Outcome = PartResult | BaseException
 
 # A summary of 6,000 tokens takes a model well under a minute; the rest is for retries.
 _ATTEMPT = timedelta(minutes=3)
-_HEARTBEAT = timedelta(seconds=30)
+_HEARTBEAT = timedelta(seconds=10)
 _TRIES = {"background": 6, "blocking": 3, "emergency": 3}
 # Failed compactions are tried again after 2, 4, 8 and then every 16 turns.
 _LONGEST_PAUSE = 16
@@ -138,13 +138,10 @@ def _take_in_part(state: ConversationState, plan: Plan, part: Part, outcome: Out
     state.remember_row(
         LedgerRow(
             n=state.totals.compactions,
-            at=now,
             turn=state.turns,
             urgency=plan.urgency,
             observation=entry,
             sha256=sha256(entry.content),
-            compression_ratio=round(entry.compression_ratio(), 2),
-            messages_compressed=entry.message_count,
             source_tokens=part.source_tokens,
             ms=outcome.ms,
             usage=outcome.usage,

@@ -17,7 +17,7 @@ from perdure.contract import (
 )
 from perdure.memory.blocks import ContentError
 from perdure.memory.wire import sha256
-from workflows.state import Control, ConversationState, Known, Queued
+from workflows.state import Control, ConversationState, Imported, Known, Queued, Turned
 
 Outcome = Receipt | ImportReceipt | ConversationConfig
 
@@ -34,6 +34,27 @@ class Ticket:
 
 def _digest(value: Any) -> str:
     return sha256(value)[:16]
+
+
+def _outcome(message_id: str, known: Known) -> Outcome | None:
+    if isinstance(known.outcome, Imported):
+        return ImportReceipt(**known.outcome._asdict())
+    if known.outcome is not None:
+        return Receipt(message_id=message_id, **known.outcome._asdict())
+    return None
+
+
+def settle(state: ConversationState, message_id: str, outcome: Outcome) -> None:
+    """Note how what was accepted under an id has ended."""
+    known = state.known.get(message_id)
+    if known is None or isinstance(outcome, ConversationConfig):
+        return
+    ended: Turned | Imported
+    if isinstance(outcome, ImportReceipt):
+        ended = Imported(outcome.first_seq, outcome.last_seq)
+    else:
+        ended = Turned(outcome.turn, outcome.reply_seq, outcome.stop_reason, outcome.error)
+    state.known[message_id] = known._replace(outcome=ended)
 
 
 def _known(state: ConversationState, message_id: str, digest: str) -> Known | None:
@@ -53,7 +74,7 @@ def take_message(state: ConversationState, payload: Any, at: datetime) -> Ticket
     if message.id is not None:
         known = _known(state, message.id, _digest(message.content))
         if known is not None:
-            return Ticket(message.id, at, receipt=known.receipt)
+            return Ticket(message.id, at, receipt=_outcome(message.id, known))
     if state.closing:
         raise ContentError("the conversation is closing and takes no more messages")
     state.totals.messages_in += 1
@@ -70,7 +91,7 @@ def take_batch(state: ConversationState, payload: Any, at: datetime) -> Ticket:
     if batch.id is not None:
         known = _known(state, batch.id, digest)
         if known is not None:
-            return Ticket(batch.id, at, receipt=known.receipt)
+            return Ticket(batch.id, at, receipt=_outcome(batch.id, known))
     if state.closing:
         raise ContentError("the conversation is closing and takes no more messages")
     state.totals.messages_in += len(batch.messages)

@@ -1,17 +1,15 @@
 """The whole state of a conversation: what continue-as-new carries, and nothing else."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
 from perdure.contract import (
     ConversationConfig,
-    ImportReceipt,
     LedgerRow,
     Marks,
     Parent,
-    Receipt,
     StopReason,
     Usage,
 )
@@ -19,12 +17,12 @@ from perdure.memory.blocks import Block
 from perdure.memory.state import Memory
 
 # Windows that keep the carried state flat however long the conversation runs.
-KNOWN_IDS = 500
-REPLIES = 10
+KNOWN_IDS = 300
+TURNS = 50
 LEDGER_ROWS = 200
 NOTES = 20
-# UTF-8 bytes of summary text and of reply text that stay in the state.
-LEDGER_BYTES = 100_000
+# Replies whose text is kept even when their message is compacted, and its UTF-8 bytes.
+REPLIES = 10
 REPLY_BYTES = 100_000
 
 Kind = Literal["import", "compact", "pin", "configure", "close"]
@@ -48,11 +46,27 @@ class Control(BaseModel):
     id: str | None = None
 
 
-class Known(BaseModel):
-    """A message id that was seen: a hash of its content, and how it ended."""
+class Turned(NamedTuple):
+    """A Receipt without the id under which it is known."""
+
+    turn: int | None
+    reply_seq: int | None
+    stop_reason: StopReason
+    error: str | None = None
+
+
+class Imported(NamedTuple):
+    """An ImportReceipt."""
+
+    first_seq: int
+    last_seq: int
+
+
+class Known(NamedTuple):
+    """A message id that was seen: a hash of its content, and how it ended, if it has."""
 
     digest: str
-    receipt: Receipt | ImportReceipt | None = None
+    outcome: Turned | Imported | None = None
 
 
 class TurnState(BaseModel):
@@ -133,19 +147,13 @@ class ConversationState(BaseModel):
             room -= len(str(kept[i].content))
             if kept[i].content is not None and (room < 0 or len(kept) - i > REPLIES):
                 kept[i] = kept[i].model_copy(update={"content": None})
-        recent = kept[-REPLIES:][0].turn
+        recent = kept[-TURNS:][0].turn
         self.replies = [r for r in kept if r.turn >= min(recent, self.archived.turn)]
 
     def remember_row(self, row: LedgerRow) -> None:
-        """Add a row to the ledger; archived rows lose first their text, then their place."""
-        rows = [*self.ledger, row]
-        room = LEDGER_BYTES
-        for i in range(len(rows) - 1, -1, -1):
-            entry = rows[i].observation
-            room -= len(entry.content.encode())
-            if room < 0 and entry.content and rows[i].n < self.archived.row:
-                bare = entry.model_copy(update={"content": ""})
-                rows[i] = rows[i].model_copy(update={"observation": bare})
+        """Add a row to the ledger, without its text, which the memory has; drop archived ones."""
+        bare = row.observation.model_copy(update={"content": "", "sources": []})
+        rows = [*self.ledger, row.model_copy(update={"observation": bare})]
         oldest = min(self.archived.row, rows[-LEDGER_ROWS:][0].n)
         self.ledger = [r for r in rows if r.n >= oldest]
 
@@ -154,6 +162,11 @@ class ConversationState(BaseModel):
         """The end of everything that could be archived now."""
         turn = self.replies[-1].turn + 1 if self.replies else self.archived.turn
         return Marks(seq=self.memory.next_seq, row=self.totals.compactions, turn=turn)
+
+    def whole_row(self, row: LedgerRow) -> LedgerRow:
+        """A row with its observation as it stands in the memory, if it still does."""
+        found = [o for o in self.memory.observations if o.identity == row.observation.identity]
+        return row.model_copy(update={"observation": found[0]}) if found else row
 
     def remember_id(self, message_id: str, known: Known) -> None:
         """Know an id from now on, and forget the oldest settled ones."""

@@ -192,6 +192,7 @@ async def count_from(state: ConversationState, from_seq: int) -> None:
         CountRef(from_seq=from_seq),
         result_type=Counts,
         start_to_close_timeout=timedelta(minutes=5),
+        heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(maximum_attempts=5),
         summary=f"messages from {from_seq}",
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from perdure.contract import ArchiveRef, ClaimRef, CountRef, PartRef, StepRef
+from perdure.contract import ArchiveRef, ClaimRef, CountRef, PartRef, StepRef, row_view
 from perdure.memory.blocks import to_text, upper_estimate
 from perdure.memory.compact import sources
 from perdure.memory.policy import MemoryPolicy
@@ -112,7 +112,7 @@ def memory(state: ConversationState) -> dict[str, Any]:
 
 def compactions(state: ConversationState) -> list[dict[str, Any]]:
     """The last rows of the ledger, oldest first."""
-    return [row.model_dump(mode="json") for row in state.ledger]
+    return [row_view(state.whole_row(row)) for row in state.ledger]
 
 
 def transcript(state: ConversationState) -> list[dict[str, Any]]:
@@ -136,7 +136,11 @@ def status(state: ConversationState, running: str | None) -> dict[str, Any]:
         "messages": state.memory.next_seq,
         "raw_tokens": state.memory.raw_tokens,
         "context_tokens": context_tokens(state.memory, system_tokens(state)),
-        "totals": state.totals.model_dump(mode="json"),
+        "totals": {
+            **state.totals.model_dump(mode="json"),
+            "reply_usage": state.totals.reply_usage.booked,
+            "compaction_usage": state.totals.compaction_usage.booked,
+        },
         "model": state.config.model,
         "chain": state.chain,
         "archived": state.archived.model_dump(mode="json"),
@@ -209,7 +213,9 @@ def _archive_material(state: ConversationState, ref: ArchiveRef) -> dict[str, An
             m.model_dump(mode="json") for m in state.memory.messages if start.seq <= m.seq < end.seq
         ],
         "ledger": [
-            row.model_dump(mode="json") for row in state.ledger if start.row <= row.n < end.row
+            state.whole_row(row).model_dump(mode="json")
+            for row in state.ledger
+            if start.row <= row.n < end.row
         ],
         "replies": [
             reply.model_dump(mode="json", exclude={"content"})

@@ -12,7 +12,7 @@ from perdure.cli.serving import OFFLINE_LINE, model_line
 from perdure.cli.session import Call, Session, in_background, session
 from perdure.cli.tables import memory_table
 from perdure.contract import ConversationConfig
-from perdure.conversation import Conversation
+from perdure.conversation import Conversation, Reply
 from perdure.errors import PerdureError, Refused, TurnFailed
 from perdure.settings import OFFLINE_MODEL, Settings
 
@@ -56,9 +56,7 @@ class _Talk:
     ) -> None:
         self._call = call
         self._session = opened
-        self._conversation: Conversation = call(
-            Conversation.open(opened.client, id, config, task_queue=opened.settings.task_queue)
-        )
+        self._conversation: Conversation = call(opened.open(id, config))
         self._status: dict[str, Any] = call(self._conversation.status())
 
     def at_terminal(self) -> None:
@@ -80,7 +78,7 @@ class _Talk:
     def through_pipe(self) -> None:
         for line in sys.stdin:
             if line.strip():
-                say(self._reply(checked(line.strip())))
+                say(self._reply(line.strip()))
                 sys.stdout.flush()
 
     def _introduction(self) -> str:
@@ -100,7 +98,7 @@ class _Talk:
         """One message and its reply; what is wrong with it does not end the chat."""
         try:
             with console().status(styled("...", DIM)):
-                reply = self._reply(checked(message))
+                reply = self._reply(message)
         except (Refused, TurnFailed) as error:
             console(stderr=True).print(styled(str(error), "red"), soft_wrap=True)
             return
@@ -108,8 +106,9 @@ class _Talk:
         self._tell_compactions()
 
     def _reply(self, message: str) -> str:
-        text: str = self._call(self._conversation.ask(message)).text
-        return text
+        text = checked(message, archive=self._session.archive is not None)
+        reply: Reply = self._call(self._conversation.ask(text))
+        return reply.text
 
     def _tell_compactions(self) -> None:
         before, self._status = self._status, self._call(self._conversation.status())

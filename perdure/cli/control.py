@@ -26,7 +26,7 @@ def compact(
 
     async def compacted() -> list[dict[str, Any]]:
         async with session(Settings()) as opened:
-            conversation = Conversation(opened.client, id, opened.settings.task_queue)
+            conversation = opened.conversation(id)
             before = {row["sha256"] for row in await conversation.compactions()}
             await conversation.compact(instructions)
             await _until_idle(conversation)
@@ -55,7 +55,7 @@ def close(id: Id, as_json: Json = False) -> None:  # noqa: A002
 
     async def closed() -> dict[str, Any]:
         async with session(Settings()) as opened:
-            return await Conversation(opened.client, id, opened.settings.task_queue).close()
+            return await opened.conversation(id).close()
 
     result = run(closed())
     if as_json:

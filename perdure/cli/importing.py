@@ -88,14 +88,13 @@ async def _opened(
     config: ConversationConfig | None,
 ) -> Conversation:
     """The conversation; a new one gets the file's system prompt unless `config` has one."""
-    queue = opened.settings.task_queue
     if file.system is None or (config is not None and config.system):
-        return await Conversation.open(opened.client, id, config, task_queue=queue)
+        return await opened.open(id, config)
     with_system = (config or ConversationConfig()).model_copy(update={"system": file.system})
     try:
-        return await Conversation.open(opened.client, id, with_system, task_queue=queue)
+        return await opened.open(id, with_system)
     except ConversationExists:
         if config is not None:
             raise
         remark(f"{id} runs already, so the file's system prompt is not used")
-        return await Conversation.open(opened.client, id, task_queue=queue)
+        return await opened.open(id)

@@ -25,7 +25,7 @@ T = TypeVar("T")
 def _asked(id: str, question: Callable[[Conversation], Awaitable[T]]) -> T:  # noqa: A002
     async def ask() -> T:
         async with session(Settings()) as opened:
-            return await question(Conversation(opened.client, id, opened.settings.task_queue))
+            return await question(opened.conversation(id))
 
     return run(ask())
 
@@ -97,8 +97,7 @@ def status(id: Id, as_json: Json = False) -> None:  # noqa: A002
 
     async def asked() -> dict[str, Any]:
         async with session(Settings()) as opened:
-            queue = opened.settings.task_queue
-            found = await Conversation(opened.client, id, queue).status()
+            found = await opened.conversation(id).status()
             described = await opened.client.get_workflow_handle(id).describe()
             return {"state": state_of(described.status), **found}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perdure.contract import parse_imported
-from perdure.conversation import split_import
+from perdure.conversation import parse_import
 from perdure.errors import Refused
 from perdure.memory.blocks import ContentError, to_text
 
@@ -38,7 +38,7 @@ def parse_file(text: str) -> MessageFile:
         messages = [(f"message {number}", item) for number, item in enumerate(items, start=1)]
     checked = [_message(place, item) for place, item in messages]
     # Checks what only the messages together can show: calls of tools and their results.
-    split_import(checked)
+    parse_import(checked)
     return MessageFile(checked, system)
 
 

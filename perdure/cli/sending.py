@@ -9,17 +9,20 @@ from perdure.cli.options import Config, Id, Json, read_config
 from perdure.cli.output import emit, remark, say
 from perdure.cli.session import run, session
 from perdure.contract import ConversationConfig, parse_user_message
-from perdure.conversation import Conversation, Reply
+from perdure.conversation import Reply
 from perdure.errors import Refused
-from perdure.memory.blocks import ContentError, clean
+from perdure.memory.blocks import ContentError, clean, to_blocks
 from perdure.settings import Settings
 
 
-def checked(text: str) -> str:
-    """`text` as it can be sent. Raises Refused where the conversation would refuse it."""
+def checked(text: str, *, archive: bool) -> str:
+    """`text` as it can be sent. Raises Refused where the conversation would refuse it.
+
+    With an `archive` it may be of any size.
+    """
     cleaned = str(clean(text))
     try:
-        parse_user_message(cleaned)
+        to_blocks(cleaned) if archive else parse_user_message(cleaned)
     except ContentError as error:
         raise Refused(str(error)) from None
     return cleaned
@@ -35,7 +38,7 @@ def send(
     as_json: Json = False,
 ) -> None:
     """Send a message; prints its id. Starts the conversation if there is none."""
-    message = checked(sys.stdin.read() if text == "-" else text)
+    message = checked(sys.stdin.read() if text == "-" else text, archive=True)
     configured = read_config(config)
     if wait:
         reply = run(_ask(id, message, configured))
@@ -49,9 +52,8 @@ def send(
 
 async def _ask(id: str, message: str, config: ConversationConfig | None) -> Reply:  # noqa: A002
     async with session(Settings()) as opened:
-        conversation = await Conversation.open(
-            opened.client, id, config, task_queue=opened.settings.task_queue
-        )
+        checked(message, archive=opened.archive is not None)
+        conversation = await opened.open(id, config)
         return await conversation.ask(message)
 
 
@@ -62,7 +64,6 @@ async def _send(
 ) -> tuple[str, bool]:
     """The message's id, and whether nobody is there to answer it yet."""
     async with session(Settings(), worker=False) as opened:
-        conversation = await Conversation.open(
-            opened.client, id, config, task_queue=opened.settings.task_queue
-        )
+        checked(message, archive=opened.archive is not None)
+        conversation = await opened.open(id, config)
         return await conversation.send(message), opened.servers.owns

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Coroutine
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
@@ -58,6 +59,7 @@ def _introduce(opened: Session) -> None:
     for name, value in {
         "Temporal": opened.servers.address,
         "page": opened.servers.ui or "",
+        "archive": _database(opened.settings.database_url or ""),
         "data": str(opened.settings.data_dir),
         "model": model_line(opened.settings),
         "process": str(os.getpid()),
@@ -65,6 +67,12 @@ def _introduce(opened: Session) -> None:
         rows.add_row(styled(name, DIM), styled(value))
     show(rows)
     console().print(styled("serving; Ctrl-C stops", DIM))
+
+
+def _database(url: str) -> str:
+    """Where it is, without the password."""
+    host = urlsplit(url).hostname
+    return f"PostgreSQL at {host}" if host else "PostgreSQL, embedded"
 
 
 def worker(

@@ -4,14 +4,22 @@ import asyncio
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
 from temporalio.client import Client
 
+from perdure.archive import Archive
 from perdure.connect import DEFAULT_PORT, Servers, connect, servers
+from perdure.contract import ConversationConfig
+from perdure.conversation import Conversation
 from perdure.settings import Settings
 
 T = TypeVar("T")
@@ -33,6 +41,20 @@ class Session:
     settings: Settings
     client: Client
     servers: Servers
+    archive: Archive | None
+    """None beside a Temporal elsewhere whose archive is not named; then messages stay smaller."""
+
+    def conversation(self, id: str) -> Conversation:  # noqa: A002
+        """The conversation of this id, which need not exist."""
+        return Conversation(
+            self.client, id, task_queue=self.settings.task_queue, archive=self.archive
+        )
+
+    async def open(self, id: str, config: ConversationConfig | None = None) -> Conversation:  # noqa: A002
+        """See `Conversation.open`."""
+        return await Conversation.open(
+            self.client, id, config, task_queue=self.settings.task_queue, archive=self.archive
+        )
 
 
 @asynccontextmanager
@@ -40,18 +62,18 @@ async def session(
     settings: Settings, *, worker: bool = True, port: int = DEFAULT_PORT
 ) -> AsyncIterator[Session]:
     """Connected; if the servers are embedded here, also with a worker, unless not needed."""
-    async with servers(settings, port=port) as found:
+    async with AsyncExitStack() as stack:
+        found = await stack.enter_async_context(servers(settings, port=port))
         client = await connect(settings)
-        settings = settings.model_copy(update={"database_url": found.database_url})
-        opened = Session(settings, client, found)
-        if not (worker and found.owns):
-            yield opened
-            return
-        # The only way from the clients to the workflows, and slow to import.
-        from worker import running
+        url = found.database_url
+        settings = settings.model_copy(update={"database_url": url})
+        archive = await stack.enter_async_context(await Archive.open(url)) if url else None
+        if worker and found.owns:
+            # The only way from the clients to the workflows, and slow to import.
+            from worker import running
 
-        async with running(client, settings):
-            yield opened
+            await stack.enter_async_context(running(client, settings))
+        yield Session(settings, client, found, archive)
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

@@ -73,8 +73,8 @@ class NoProgress(ValueError):
 def identity(
     source_sha256: str, part: Part, policy: MemoryPolicy, prompt_version: str, model: str
 ) -> str:
-    """Names a compaction, so that it is committed once however often it was tried; hex."""
-    return sha256(
+    """Names a compaction, so that it is committed once however often it was tried; 32 hex."""
+    named = sha256(
         {
             "source": source_sha256,
             "level": part.level,
@@ -84,6 +84,7 @@ def identity(
             "model": model,
         }
     )
+    return named[:32]
 
 
 def _part(level: int, sources: Sequence[Message | Observation], ratio: float) -> Part:

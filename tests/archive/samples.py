@@ -49,13 +49,11 @@ def observation(first: int, last: int, content: str = "They talked.", **fields: 
 
 def row(entry: Observation, turn: int) -> LedgerRow:
     return LedgerRow(
-        at=entry.created_at,
+        n=0,
         turn=turn,
         urgency="background",
         observation=entry,
         sha256=sha256(entry.content),
-        compression_ratio=5.0,
-        messages_compressed=entry.message_count,
         source_tokens=500,
         ms=12,
         usage=Usage(input=500, output=100),

@@ -15,24 +15,23 @@ from perdure.cli.options import read_config
 from perdure.errors import Refused
 from tests.cli.conftest import ROOT, Cli
 
-LONG = "too long " * 25_000
+LONG = "too long " * 220_000
 
 
 @pytest.mark.parametrize(
-    ("arguments", "stdin", "said"),
+    ("arguments", "said"),
     [
-        (("send", "a", ""), "", "the message is empty"),
-        (("send", "a", "-"), LONG, "more than the 200,000 that fit"),
-        (("send", "a"), "", "Missing argument 'TEXT'"),
-        (("sned", "a", "hello"), "", "Did you mean 'send'"),
-        (("send", "x" * 1_001, "hello"), "", "1,001 characters"),
-        (("chat", "a", "--config", '{"policy": {"message_budget": -5}}'), "", "message_budget"),
+        (("send", "a", ""), "the message is empty"),
+        (("send", "a"), "Missing argument 'TEXT'"),
+        (("sned", "a", "hello"), "Did you mean 'send'"),
+        (("send", "x" * 1_001, "hello"), "1,001 characters"),
+        (("chat", "a", "--config", '{"policy": {"message_budget": -5}}'), "message_budget"),
     ],
 )
 async def test_what_no_server_is_needed_for(
-    cli: Cli, arguments: tuple[str, ...], stdin: str, said: str
+    cli: Cli, arguments: tuple[str, ...], said: str
 ) -> None:
-    assert said in (await cli(*arguments, stdin=stdin, TEMPORAL_ADDRESS="127.0.0.1:1")).error
+    assert said in (await cli(*arguments, TEMPORAL_ADDRESS="127.0.0.1:1")).error
 
 
 @pytest.mark.parametrize(
@@ -53,6 +52,11 @@ def test_a_configuration_that_is_wrong(option: str, said: str) -> None:
 async def test_an_unknown_conversation_is_named_by_every_view(cli: Cli, fresh: str) -> None:
     results = await asyncio.gather(*(cli(name, fresh) for name in ("context", "replay", "close")))
     assert {each.error for each in results} == {f"there is no conversation '{fresh}'"}
+
+
+async def test_what_is_too_long_for_a_temporal_without_an_archive(cli: Cli, fresh: str) -> None:
+    assert "more than the 1,900,000 that fit" in (await cli("send", fresh, "-", stdin=LONG)).error
+    assert "there is no conversation" in (await cli("status", fresh)).error
 
 
 async def test_nobody_works(cli: Cli, fresh: str) -> None:

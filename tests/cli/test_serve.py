@@ -1,13 +1,15 @@
 """The embedded servers: they serve other commands, end on SIGTERM, and keep what was said."""
 
+import shutil
 import signal
-from pathlib import Path
 
 from tests.cli.conftest import ended, start
+from tests.support.directories import passable_directory
 
 
-async def test_serve_until_stopped_and_again(tmp_path: Path) -> None:
-    home = {"PERDURE_DATA_DIR": str(tmp_path / "state")}
+async def test_serve_until_stopped_and_again() -> None:
+    directory = passable_directory()
+    home = {"PERDURE_DATA_DIR": str(directory / "state")}
 
     async def serve(*commands: tuple[str, ...]) -> list[str]:
         serving = await start("serve", "--port", "0", **home)
@@ -28,3 +30,4 @@ async def test_serve_until_stopped_and_again(tmp_path: Path) -> None:
     again, listed = await serve(("send", "kept", "What is my dog called?", "--wait"), ("list",))
     assert "Rex" in again
     assert "kept" in listed
+    shutil.rmtree(directory)

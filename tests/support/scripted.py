@@ -12,9 +12,13 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import activity
+from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
+from temporalio.worker import Worker
 
+from activities.archiving import Archiving
 from activities.material import fetch
+from perdure.archive import Archive
 from perdure.contract import (
     COUNT,
     OBSERVE,
@@ -34,6 +38,8 @@ from perdure.memory.compact import Compacted, identity
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import Context
 from perdure.memory.wire import canonical_json, sha256
+from worker import WORKFLOWS
+from workflows.guard import GuardInterceptor
 
 QUEUE = "scripted"
 
@@ -170,6 +176,24 @@ class Scripted:
                 identity=identity(ref.sha256, ref.part, policy, "scripted-1", "scripted"),
             )
         return PartResult(compacted=made, usage=Usage(input=100, output=10), ms=1)
+
+
+def serving(
+    client: Client, scripted: Scripted, archive: Archive, queue: str, **options: Any
+) -> Worker:
+    """A worker with models that answer by script, and a real archive."""
+    archiving = Archiving(archive)
+    return Worker(
+        client,
+        task_queue=queue,
+        workflows=WORKFLOWS,
+        activities=[
+            *(scripted.reply, scripted.observe, scripted.reflect, scripted.count),
+            *(archiving.archive, archiving.open, archiving.claim),
+        ],
+        interceptors=[GuardInterceptor()],
+        **options,
+    )
 
 
 async def _through(gate: asyncio.Event) -> None:

@@ -15,7 +15,7 @@ from perdure.errors import (
     Refused,
 )
 from tests.support.scripted import lasting
-from tests.support.talk import Talk, soon
+from tests.support.talk import Talk, soon, texts
 
 
 async def test_the_result_is_a_summary_of_what_was_still_verbatim(talk: Talk) -> None:
@@ -59,7 +59,8 @@ async def test_what_was_sent_before_is_served_and_what_comes_later_refused(talk:
     assert (await asking).text == "I heard: two"
     result = await soon(talk.handle.result())
     assert result["turns"] == 3
-    assert await talk.user_texts() == ["one", "two", "three"]
+    asked = [texts(request["messages"])[-1] for request in talk.script.requests]
+    assert asked == ["one", "two", "three"]
 
 
 async def test_a_closed_conversation_says_so_and_still_answers_queries(talk: Talk) -> None:

@@ -66,7 +66,8 @@ async def test_an_observation_in_the_background_is_taken_in_at_a_turn_boundary(
     assert (entry["level"], entry["method"], entry["model"]) == (1, "model", "scripted")
     assert row["messages_compressed"] == entry["message_count"] == entry["last_seq"] + 1
     assert row["compression_ratio"] > 5
-    assert len(entry["identity"]) == len(row["sha256"]) == 64
+    assert len(entry["identity"]) >= 32
+    assert len(row["sha256"]) == 64
     shown = await talk.query("context_text")
     assert shown.startswith("[Summary 2")
     assert "number 1:" not in shown

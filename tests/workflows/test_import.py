@@ -59,7 +59,7 @@ async def test_an_import_over_the_budgets_is_compacted_before_it_is_confirmed(
     for number in range(60):
         at = f"2023-05-{number // 3 + 1:02}T09:{number % 3:02}:00"
         spoken.append(user(f"number {number}: " + "word " * 30, at=at))
-        spoken.append(assistant(f"reply {number}: " + "word " * 20, at=at))
+        spoken.append(assistant(f"reply {number}:" + " word" * 20, at=at))
     progress: list[int] = []
     receipt = await talk.facade.import_messages(spoken, progress=progress.append)
     assert (receipt.first_seq, receipt.last_seq) == (0, 119)
@@ -97,7 +97,7 @@ async def test_the_same_batch_counts_once(talk: Talk) -> None:
         ([user("hi"), user([RESULT])], "message 2: the tool result 'a' has no tool call"),
         ([assistant([CALL])], "the tool call 'a' has no result"),
         ([assistant([CALL]), user("so?")], "message 2: the tool call 'a' has no result here"),
-        ([user("x" * 200_001)], "message 1: the message has"),
+        ([user("x" * 1_900_001)], "message 1: the message has"),
         (["hi"], "message 1: an imported message takes an object, not str"),
     ],
 )

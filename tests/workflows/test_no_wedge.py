@@ -1,6 +1,5 @@
 """No call can stop a conversation: whatever comes in, it goes on and `status` tells."""
 
-from functools import reduce
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ BAD_SIGNALS: list[tuple[str, list[Any], str]] = [
     ("user_message", [{"content": "hello", "id": 5}], "id must be a string"),
     ("user_message", [{"content": "hello", "id": ""}], "id must be a string"),
     ("user_message", [{"content": "hello", "pinned": "yes"}], "pinned must be true or false"),
-    ("user_message", [raw(b"\x00\xff", "binary/plain")], "takes an object, not bytes"),
+    ("user_message", [raw(b"\x00\xff", "binary/plain")], "binary/plain; it must be JSON"),
     ("compact", ["shorter please"], "compact takes an object, not str"),
     ("compact", [{"instructions": 5}], "instructions must be a string"),
     ("compact", [{"instruction": "short"}], "has no field 'instruction'"),
@@ -40,13 +39,13 @@ BAD_SIGNALS: list[tuple[str, list[Any], str]] = [
     ("ask", ["hello"], "signal ask: unknown"),
 ]
 
-# Neither of these can be decoded at all: half of a UTF-16 pair, broken JSON, an encoding that
-# only the sender knows, and JSON that is nested too deeply.
+# None of these can be read: broken JSON, an encoding that only the sender knows, bytes that are
+# not UTF-8, and JSON that is nested too deeply.
 UNREADABLE = {
-    "surrogate": raw(b'"x\\ud83dy"'),
+    "latin": raw(b'"caf\xe9"'),
     "broken": raw(b'{"content": '),
     "encoding": raw(b"hello", "binary/homemade"),
-    "deep": raw(b'{"content": ' + b"[" * 300 + b"]" * 300 + b"}"),
+    "deep": raw(b'{"content": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
 }
 
 
@@ -69,6 +68,16 @@ async def test_a_signal_that_cannot_be_read_is_noted(talk: Talk, payload: RawVal
     await talk.signal("user_message", payload)
     assert (await talk.ask("hello")).text == "I heard: hello"
     assert await talk.errors() != []
+
+
+async def test_half_of_a_surrogate_pair_in_json_is_replaced(talk: Talk) -> None:
+    """O13: the SDK's own converters drop such a signal without a word."""
+    await talk.start(raw(b'{"system": "x\\ud83dy"}'))
+    await talk.signal("user_message", raw(b'"x\\ud83dy"'))
+    await talk.update("ask", raw(b'{"content": "\\udc88 and \\ud83d\\ude00", "id": "\\udc88"}'))
+    await talk.turns(2)
+    assert await talk.user_texts() == ["x\ufffdy", "\ufffd and 😀"]
+    assert (await talk.check_context())["system"] == "x\ufffdy"
 
 
 async def test_signals_that_are_wrong_do_not_stop_a_conversation_that_they_start(
@@ -96,7 +105,7 @@ BAD_UPDATES: list[tuple[str, list[Any], str]] = [
     ("ask", [5], "takes an object, not int"),
     ("ask", [{"text": "hello"}], "has no field 'text'"),
     ("ask", [{"content": "hello", "id": ["a"]}], "id must be a string"),
-    ("ask", [raw(b"\x00", "binary/plain")], "takes an object, not bytes"),
+    ("ask", [raw(b"\x00", "binary/plain")], "binary/plain; it must be JSON"),
     ("import_messages", [], "an import takes an object, not NoneType"),
     ("import_messages", ["hello"], "an import takes an object, not str"),
     ("import_messages", [{"messages": []}], "a list that is not empty"),
@@ -144,7 +153,7 @@ BAD_QUERIES: list[tuple[str, list[Any], str | None]] = [
     ("context", [{"max_tokens": 2.5}], "max_tokens must be a whole number"),
     ("context", [{"max_tokens": -1}], None),
     ("context", [1, 2, 3], None),
-    ("context", [raw(b"\x00", "binary/plain")], "max_tokens must be a whole number"),
+    ("context", [raw(b"\x00", "binary/plain")], "binary/plain; it must be JSON"),
     ("reply", [99], "the reply of turn 99 is not kept"),
     ("reply", [{"turn": "first"}], "turn must be a whole number"),
     ("reply", [0], "the reply of turn 0 is not kept"),
@@ -183,7 +192,7 @@ BAD_CONFIGS: dict[str, tuple[list[Any], str]] = {
     "string": (["be nice"], "config: input should be"),
     "list": ([[1, 2]], "config: input should be"),
     "number": ([7], "config: input should be"),
-    "bytes": ([raw(b"\x00\x01", "binary/plain")], "config: input should be"),
+    "bytes": ([raw(b"\x00\x01", "binary/plain")], "binary/plain; it must be JSON"),
     "unknown field": ([{"sytem": "x"}], "config sytem: there is no such field"),
     "unknown budget": ([{"policy": {"budget": 5}}], "policy.budget: there is no such field"),
     "negative": ([{"policy": {"message_budget": -5}}], "policy.message_budget"),
@@ -192,7 +201,7 @@ BAD_CONFIGS: dict[str, tuple[list[Any], str]] = {
     "over the window": ([{"policy": {"message_budget": 300_000}}], "must be smaller than"),
     "ratio below one": ([{"policy": {"target_ratio": 0.5}}], "policy.target_ratio"),
     "share over one": ([{"policy": {"observe_at": 85}}], "policy.observe_at"),
-    "not a number": ([raw(b'{"policy": {"observe_at": NaN}}')], "policy.observe_at"),
+    "not a number": ([raw(b'{"policy": {"observe_at": NaN}}')], "NaN is not a JSON number"),
     "no turns per run": ([{"turns_per_run": 0}], "turns_per_run"),
     "wrong type": ([{"system": ["a"]}], "config system"),
     "blank model": ([{"model": ""}], "config model"),
@@ -226,6 +235,14 @@ async def test_a_start_without_configuration_runs_on_defaults(
     assert await talk.errors() == []
 
 
+STORED = {
+    "sha256": "0" * 64,
+    "size": 50_000,
+    "tokens": 10_000,
+    "full": True,
+    "head": "once",
+    "tail": "after",
+}
 # Blocks that are objects of a known type and wrong inside.
 ODD_BLOCKS: dict[str, dict[str, Any]] = {
     "document of strings": {
@@ -236,12 +253,10 @@ ODD_BLOCKS: dict[str, dict[str, Any]] = {
     "image of a number": {"type": "image", "source": {"type": "base64", "data": 5}},
     "image of no base64": {"type": "image", "source": {"type": "base64", "data": "%%%"}},
     "search result of strings": {"type": "search_result", "content": ["text"]},
+    "call in the archive": {"type": "tool_use", "stored": STORED},
+    "result in the archive": {"type": "tool_result", "stored": STORED},
+    "text that the archive does not have": {"type": "text", "stored": STORED},
     "infinite score": {"type": "text", "text": "hello", "score": float("inf")},
-    "deep": {
-        "type": "text",
-        "text": "hello",
-        "more": reduce(lambda inner, _: [inner], range(150), []),
-    },
 }
 
 
@@ -250,8 +265,9 @@ async def test_a_block_that_is_wrong_inside_is_refused_or_carried(
     talk: Talk, block: dict[str, Any]
 ) -> None:
     await talk.start()
-    message = {"content": [{"type": "text", "text": "see this"}, block], "pinned": True}
-    await talk.signal("user_message", message)
+    for wild in (block, {**block, "type": "search_result"}):
+        message = {"content": [{"type": "text", "text": "see this"}, wild], "pinned": True}
+        await talk.signal("user_message", message)
     await talk.ask("hello")
     await talk.query("transcript")
     await talk.query("context_text")
@@ -259,3 +275,14 @@ async def test_a_block_that_is_wrong_inside_is_refused_or_carried(
     await talk.signal("compact")
     await talk.ask("go on")
     assert (await talk.close())["turns"] >= 3
+
+
+@pytest.mark.parametrize("depth", [90, 250, 900])
+async def test_a_deep_value_is_refused_or_carried(talk: Talk, depth: int) -> None:
+    await talk.start({"turns_per_run": 2})
+    deep = b'{"content": [{"type": "text", "text": "deep", "more": %s%s}]}'
+    await talk.signal("user_message", raw(deep % (b"[" * depth, b"]" * depth)))
+    for number in range(3):
+        await talk.ask(f"hello {number}")
+    await talk.query("context")
+    await talk.query("transcript")

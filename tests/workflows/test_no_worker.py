@@ -7,13 +7,11 @@ from collections.abc import Awaitable
 
 import pytest
 from temporalio.client import Client
-from temporalio.worker import Worker
 
-import worker
+from perdure.archive import Archive
 from perdure.conversation import Conversation
 from perdure.errors import NoWorker
-from tests.support.scripted import Scripted
-from workflows.guard import GuardInterceptor
+from tests.support.scripted import Scripted, serving
 
 PATIENCE = 8.0
 
@@ -25,7 +23,7 @@ async def refused_soon(call: Awaitable[object]) -> None:
     assert time.monotonic() - started < PATIENCE
 
 
-async def test_a_queue_that_nobody_serves(client: Client) -> None:
+async def test_a_queue_that_nobody_serves(client: Client, server_url: str) -> None:
     queue = f"nobody-{uuid.uuid4().hex[:8]}"
     conversation = await Conversation.open(client, f"on-{queue}", task_queue=queue)
     # A signal needs no worker; it is served when one comes.
@@ -36,14 +34,7 @@ async def test_a_queue_that_nobody_serves(client: Client) -> None:
         refused_soon(conversation.ask("hello?", id="second")),
         refused_soon(conversation.import_messages([{"role": "user", "content": "hello"}])),
     )
-    scripted = Scripted()
-    async with Worker(
-        client,
-        task_queue=queue,
-        workflows=worker.WORKFLOWS,
-        activities=[scripted.reply, scripted.observe, scripted.reflect, scripted.count],
-        interceptors=[GuardInterceptor()],
-    ):
+    async with await Archive.open(server_url) as archive, serving(client, Scripted(), archive, queue):
         reply = await asyncio.wait_for(conversation.ask("hello?", id="second"), 20)
         assert reply.text == "I heard: hello?"
         said = [m["text"] for m in await conversation.transcript() if m["role"] == "user"]
@@ -51,17 +42,10 @@ async def test_a_queue_that_nobody_serves(client: Client) -> None:
         await conversation.close()
 
 
-async def test_a_worker_that_has_gone(client: Client) -> None:
+async def test_a_worker_that_has_gone(client: Client, server_url: str) -> None:
     queue = f"gone-{uuid.uuid4().hex[:8]}"
-    scripted = Scripted()
     conversation = await Conversation.open(client, f"on-{queue}", task_queue=queue)
-    async with Worker(
-        client,
-        task_queue=queue,
-        workflows=worker.WORKFLOWS,
-        activities=[scripted.reply, scripted.observe, scripted.reflect, scripted.count],
-        interceptors=[GuardInterceptor()],
-    ):
+    async with await Archive.open(server_url) as archive, serving(client, Scripted(), archive, queue):
         await asyncio.wait_for(conversation.ask("hello"), 20)
     await refused_soon(conversation.status())
     await client.get_workflow_handle(conversation.id).terminate()

@@ -109,8 +109,7 @@ async def play(opened: Session, follow: Callable[[Progressed], None]) -> Played:
     began = time.monotonic()
     told = script()
     id = await _unused_id(opened)  # noqa: A001
-    conversation = await Conversation.open(
-        opened.client,
+    conversation = await opened.open(
         id,
         ConversationConfig(
             system=told.system,
@@ -120,23 +119,24 @@ async def play(opened: Session, follow: Callable[[Progressed], None]) -> Played:
             policy=POLICY,
             turns_per_run=TURNS_PER_RUN,
         ),
-        task_queue=opened.settings.task_queue,
     )
     said: list[Said] = []
-    compactions: list[dict[str, Any]] = []
+    compactions: dict[int, dict[str, Any]] = {}
     turns = [*told.messages, *(question.question for question in told.questions)]
     for turn, message in enumerate(turns, start=1):
         reply = (await conversation.ask(message)).text
         said += [Said("user", message), Said("assistant", reply)]
         status = await conversation.status()
         if status["totals"]["compactions"] != len(compactions):
-            compactions = await conversation.compactions()
+            # The oldest rows lose their texts in time, so the first sight of each is kept.
+            for row in await conversation.compactions():
+                compactions.setdefault(row["n"], row)
         last = Progressed(
             turn=turn,
             turns=len(turns),
             raw_tokens=status["raw_tokens"],
             context_tokens=status["context_tokens"],
-            compactions=dict(Counter(row["observation"]["level"] for row in compactions)),
+            compactions=dict(Counter(row["observation"]["level"] for row in compactions.values())),
             runs=status["totals"]["runs"],
         )
         follow(last)
@@ -148,7 +148,7 @@ async def play(opened: Session, follow: Callable[[Progressed], None]) -> Played:
         id=id,
         servers=opened.servers,
         said=said,
-        compactions=compactions,
+        compactions=list(compactions.values()),
         last=last,
         verbatim_from=memory["messages"]["first_seq"],
         answers=_answers(told, said),
