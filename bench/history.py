@@ -90,7 +90,7 @@ def written(events: list[HistoryEvent]) -> Iterator[str]:
     """The texts of replies and observations that activities gave back."""
     for event in events:
         for payload in event.activity_task_completed_event_attributes.result.payloads:
-            result = json.loads(payload.data)
+            result = json.loads(payload.data or "{}")
             if isinstance(result, str):
                 yield result
             elif "content" in result:

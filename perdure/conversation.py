@@ -368,7 +368,7 @@ def parse_import(messages: Sequence[Any]) -> list[ImportedMessage]:
             raise Refused(f"message {number}: {error}") from None
     if not parsed:
         raise Refused("there are no messages to import")
-    if fault := pairing_fault([m.content for m in parsed]):
+    if fault := pairing_fault(parsed):
         raise Refused(fault)
     return parsed
 

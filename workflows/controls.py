@@ -57,7 +57,7 @@ async def take_in_batch(state: ConversationState, room: Room, control: Control) 
     in two messages that follow each other.
     """
     batch = ImportBatch.model_validate(control.payload)
-    if fault := pairing_fault([item.content for item in batch.messages]):
+    if fault := pairing_fault(batch.messages):
         raise ContentError(fault)
     state.controls.insert(0, control)
     try:
@@ -99,7 +99,7 @@ async def close_down(state: ConversationState, room: Room) -> dict[str, Any]:
     await archive_at_last(state)
     last = [o for o in state.memory.observations if o.id not in before]
     texts = [entry.text for entry in last or state.memory.observations[-1:]]
-    texts = texts or [f"{m.role}: {m.text}" for m in state.memory.messages]
+    texts = texts or [f"{m.role}: {m.text}" for m in state.memory.messages if not m.failed]
     return {
         "summary": "\n\n".join(texts),
         "turns": state.turns,

@@ -10,7 +10,7 @@ from workflows.views import budgets, system_tokens
 # A turn never waits for more compactions than this, so a summariser cannot hold it up.
 ROUNDS = 8
 # How long a turn waits for a summariser while its request still fits the window.
-PATIENCE = timedelta(seconds=30)
+PATIENCE = timedelta(seconds=5)
 
 
 class Room:

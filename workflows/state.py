@@ -169,10 +169,12 @@ class ConversationState(BaseModel):
         return row.model_copy(update={"observation": found[0]}) if found else row
 
     def remember_id(self, message_id: str, known: Known) -> None:
-        """Know an id from now on, and forget the oldest settled ones."""
+        """Know an id from now on, and forget the oldest ones whose end is known too."""
         self.known[message_id] = known
-        while len(self.known) > KNOWN_IDS:
-            del self.known[next(iter(self.known))]
+        if (surplus := len(self.known) - KNOWN_IDS) > 0:
+            settled = [id_ for id_, seen in self.known.items() if seen.outcome is not None]
+            for id_ in settled[:surplus]:
+                del self.known[id_]
 
 
 class Carried(BaseModel):

@@ -186,16 +186,20 @@ def take_counts(
 
 
 async def count_from(state: ConversationState, from_seq: int) -> None:
-    """Have every message from `from_seq` on counted."""
-    counted = await workflow.execute_activity(
-        COUNT,
-        CountRef(from_seq=from_seq),
-        result_type=Counts,
-        start_to_close_timeout=timedelta(minutes=5),
-        heartbeat_timeout=_HEARTBEAT,
-        retry_policy=RetryPolicy(maximum_attempts=5),
-        summary=f"messages from {from_seq}",
-    )
+    """Have every message from `from_seq` on counted; without that their estimates stay."""
+    try:
+        counted: Counts = await workflow.execute_activity(
+            COUNT,
+            CountRef(from_seq=from_seq),
+            result_type=Counts,
+            start_to_close_timeout=timedelta(minutes=5),
+            heartbeat_timeout=_HEARTBEAT,
+            retry_policy=RetryPolicy(maximum_attempts=5),
+            summary=f"messages from {from_seq}",
+        )
+    except ActivityError as error:
+        state.note(workflow.now(), f"messages from {from_seq} stay uncounted: {reason(error)}")
+        return
     take_counts(state, counted.counts, counted.system_tokens)
 
 

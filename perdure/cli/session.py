@@ -134,7 +134,8 @@ def in_background(opening: AbstractAsyncContextManager[T]) -> Iterator[tuple[T, 
             opened.set_exception(error)
 
     async def wait_opened() -> T:
-        return await opened
+        # A wait that is given up must not take the opening with it.
+        return await asyncio.shield(opened)
 
     holding = asyncio.run_coroutine_threadsafe(hold(), loop)
     try:

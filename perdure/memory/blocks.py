@@ -69,6 +69,7 @@ def _block_fault(block: Any, allowed: Sequence[str]) -> str | None:
         "document": ("source", Mapping),
         "tool_use": ("id", str),
         "tool_result": ("tool_use_id", str),
+        "thinking": ("signature", str),
     }
     if kind in wanted and not isinstance(block.get(wanted[kind][0]), wanted[kind][1]):
         field, type_ = wanted[kind]
@@ -81,6 +82,15 @@ def is_blank(block: Mapping[str, Any]) -> bool:
     """Whether this is a text block of nothing but white space, which the API refuses."""
     text = block.get("type") == "text" and "stored" not in block
     return text and not str(block.get("text") or "").strip()
+
+
+def _tidy(block: Block) -> Block:
+    """A block without what the API refuses: cache marks of others, nulls, nested blank texts."""
+    kept = {k: v for k, v in block.items() if k != "cache_control" and v is not None}
+    if kept.get("type") == "tool_result" and isinstance(kept.get("content"), list):
+        nested = kept["content"]
+        kept["content"] = [b for b in nested if not (isinstance(b, Mapping) and is_blank(b))]
+    return kept
 
 
 def to_blocks(content: Any, allowed: Sequence[str] = USER_BLOCKS) -> list[Block]:
@@ -98,11 +108,7 @@ def to_blocks(content: Any, allowed: Sequence[str] = USER_BLOCKS) -> list[Block]
     for block in content:
         if fault := _block_fault(block, allowed):
             raise ContentError(fault)
-    blocks = [
-        {k: v for k, v in clean(block).items() if k != "cache_control" and v is not None}
-        for block in content
-        if not is_blank(block)
-    ]
+    blocks = [_tidy(clean(block)) for block in content if not is_blank(block)]
     if not blocks:
         raise ContentError("the message is empty; send some text")
     return blocks

@@ -286,7 +286,7 @@ def apply(
         pins = [
             Pin(text=f"{m.role}: {m.text}", at=m.at, tokens=m.weight, seq=m.seq)
             for m in left
-            if m.pinned
+            if m.pinned and not m.failed
         ]
         return checked(
             memory.model_copy(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from perdure.memory.blocks import Block
+from perdure.memory.message import Role
 
 
 class HasContent(Protocol):
@@ -16,6 +17,10 @@ class HasContent(Protocol):
     @property
     def content(self) -> list[Block]:
         """Blocks in Anthropic form."""
+
+    @property
+    def role(self) -> Role:
+        """Who speaks."""
 
 
 def calls(content: Sequence[Block]) -> list[str]:
@@ -45,19 +50,36 @@ def cuts(messages: Sequence[HasContent]) -> list[int]:
     return allowed
 
 
-def pairing_fault(contents: Sequence[Sequence[Block]]) -> str | None:
+def pairing_fault(messages: Sequence[HasContent]) -> str | None:
     """What is wrong with the tool calls of messages that follow each other, in a sentence.
 
-    None when each call has its result in the very next message, and each result its call.
+    None when each call of the assistant has its one result at the start of the very next
+    message, which is the user's, and each result its call.
     """
     waiting: list[str] = []
-    for number, content in enumerate(contents, start=1):
-        answered = results(content)
-        for call in answered:
-            if call not in waiting:
-                return f"message {number}: the tool result {call!r} has no tool call before it"
-        missing = [call for call in waiting if call not in answered]
-        if missing:
-            return f"message {number}: the tool call {missing[0]!r} has no result here"
-        waiting = calls(content)
+    for number, message in enumerate(messages, start=1):
+        fault = _fault(message, waiting)
+        if fault is not None:
+            return f"message {number}: {fault}"
+        waiting = calls(message.content)
     return f"the last message: the tool call {waiting[0]!r} has no result" if waiting else None
+
+
+def _fault(message: HasContent, waiting: Sequence[str]) -> str | None:
+    made, answered = calls(message.content), results(message.content)
+    for call in answered:
+        if call not in waiting:
+            return f"the tool result {call!r} has no tool call in the message before it"
+    for call in waiting:
+        if call not in answered:
+            return f"the tool call {call!r} has no result here"
+        if answered.count(call) > 1:
+            return f"the tool call {call!r} has more than one result"
+    if made and message.role != "assistant":
+        return "a tool call is the assistant's to make"
+    if len(dict.fromkeys(made)) < len(made):
+        return "two tool calls have one id"
+    kinds = [b.get("type") == "tool_result" for b in message.content]
+    if kinds != sorted(kinds, reverse=True):
+        return "tool results come first in their message"
+    return None

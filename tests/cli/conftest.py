@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,16 +51,18 @@ class Result:
 Cli = Callable[..., Awaitable[Result]]
 
 
-async def start(*arguments: str, **env: str) -> asyncio.subprocess.Process:
+async def start(
+    *arguments: str, env: Mapping[str, str], stream: int = asyncio.subprocess.PIPE
+) -> asyncio.subprocess.Process:
     """`perdure` with these arguments and, of what concerns it, only these variables."""
     rest = {name: value for name, value in os.environ.items() if not _OURS.match(name)}
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "perdure", *arguments),
         cwd=ROOT,
         env={**rest, **env},
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        stdin=stream,
+        stdout=stream,
+        stderr=stream,
     )
 
 
@@ -78,7 +80,7 @@ def cli(client: Client, offline_worker: None, tmp_path: Path) -> Cli:
     async def run(*arguments: str, stdin: str = "", **env: str) -> Result:
         address = client.service_client.config.target_host
         variables = {"TEMPORAL_ADDRESS": address, "PERDURE_DATA_DIR": str(tmp_path)}
-        return await ended(await start(*arguments, **{**variables, **env}), stdin)
+        return await ended(await start(*arguments, env={**variables, **env}), stdin)
 
     return run
 

@@ -26,4 +26,4 @@ async def test_the_demo_keeps_its_promises(cli: Cli, client: Client) -> None:
     assert memory["messages"]["first_seq"] > 40
     told = re.search(r"(\d) of 5 replies contain the expected words", shown)
     assert told is not None
-    assert int(told[1]) == 5
+    assert shown.count("✓") == int(told[1])

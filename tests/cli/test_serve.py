@@ -12,7 +12,7 @@ async def test_serve_until_stopped_and_again() -> None:
     home = {"PERDURE_DATA_DIR": str(directory / "state")}
 
     async def serve(*commands: tuple[str, ...]) -> list[str]:
-        serving = await start("serve", "--port", "0", **home)
+        serving = await start("serve", "--port", "0", env=home)
         assert serving.stdout is not None
         printed = ""
         while "Ctrl-C stops" not in printed:
@@ -21,7 +21,7 @@ async def test_serve_until_stopped_and_again() -> None:
             printed += line.decode()
         assert "127.0.0.1:" in printed
         assert "offline" in printed
-        texts = [(await ended(await start(*command, **home))).text for command in commands]
+        texts = [(await ended(await start(*command, env=home))).text for command in commands]
         serving.send_signal(signal.SIGTERM)
         assert (await ended(serving)).code == 0
         return texts

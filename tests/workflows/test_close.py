@@ -46,6 +46,7 @@ async def test_what_was_sent_before_is_served_and_what_comes_later_refused(talk:
     await talk.say("one")
     await asyncio.wait_for(talk.script.reply_asked.wait(), 10)
     asking = asyncio.ensure_future(talk.ask("two"))
+    await talk.queued(1)
     await talk.say("three")
     await talk.queued(2)
     await talk.signal("close")

@@ -110,9 +110,7 @@ async def test_a_request_over_the_window_is_compacted_and_sent_again(talk: Talk)
     await talk.start({"policy": {**window, "keep_recent": 100, "observe_at": 1.0}})
     for number in range(3):
         await talk.ask(f"number {number}: " + "word " * 120)
-    talk.script.replies.append(
-        ReplyResult(status="over_window", counts={6: 900}, system_tokens=1)
-    )
+    talk.script.replies.append(ReplyResult(status="over_window", counts={6: 900}, system_tokens=1))
     await talk.ask("word " * 100)
     rows = await talk.query("compactions")
     assert [row["urgency"] for row in rows][:1] == ["emergency"]
@@ -177,8 +175,7 @@ async def test_calls_of_tools_that_do_not_exist_are_answered(talk: Talk, calls: 
     await talk.start({"policy": SMALL})
     content: list[Block] = [{"type": "text", "text": "Let me look."}]
     content += [
-        {"type": "tool_use", "id": f"t{n}", "name": "look", "input": {"n": n}}
-        for n in range(calls)
+        {"type": "tool_use", "id": f"t{n}", "name": "look", "input": {"n": n}} for n in range(calls)
     ]
     talk.script.replies.append(content)
     assert "Let me look." in (await talk.ask("hello")).text

@@ -34,18 +34,12 @@ async def test_a_queue_that_nobody_serves(client: Client, server_url: str) -> No
         refused_soon(conversation.ask("hello?", id="second")),
         refused_soon(conversation.import_messages([{"role": "user", "content": "hello"}])),
     )
-    async with await Archive.open(server_url) as archive, serving(client, Scripted(), archive, queue):
+    async with (
+        await Archive.open(server_url) as archive,
+        serving(client, Scripted(), archive, queue),
+    ):
         reply = await asyncio.wait_for(conversation.ask("hello?", id="second"), 20)
         assert reply.text == "I heard: hello?"
         said = [m["text"] for m in await conversation.transcript() if m["role"] == "user"]
         assert said.count("are you there?") == said.count("hello?") == 1
         await conversation.close()
-
-
-async def test_a_worker_that_has_gone(client: Client, server_url: str) -> None:
-    queue = f"gone-{uuid.uuid4().hex[:8]}"
-    conversation = await Conversation.open(client, f"on-{queue}", task_queue=queue)
-    async with await Archive.open(server_url) as archive, serving(client, Scripted(), archive, queue):
-        await asyncio.wait_for(conversation.ask("hello"), 20)
-    await refused_soon(conversation.status())
-    await client.get_workflow_handle(conversation.id).terminate()

@@ -69,9 +69,7 @@ async def test_each_kind_of_call_keeps_its_order(talk: Talk) -> None:
 @pytest.mark.parametrize("first", ["signal", "ask"])
 @pytest.mark.parametrize("second", ["signal", "ask"])
 @pytest.mark.parametrize("answered", [True, False], ids=["answered", "waiting"])
-async def test_the_same_id_counts_once(
-    talk: Talk, first: str, second: str, answered: bool
-) -> None:
+async def test_the_same_id_counts_once(talk: Talk, first: str, second: str, answered: bool) -> None:
     await talk.start()
     payload = {"content": "only once", "id": "same"}
     if not answered:

@@ -1,6 +1,6 @@
 """`perdure demo`."""
 
-from perdure.cli.demo.play import Played, Progressed, play
+from perdure.cli.demo.play import Played, play
 from perdure.cli.demo.progress import following
 from perdure.cli.demo.report import OPENING, figures, report
 from perdure.cli.options import Json
@@ -23,6 +23,3 @@ async def _demo(*, stderr: bool) -> Played:
     async with session(settings) as opened:
         with following(stderr=stderr) as follow:
             return await play(opened, follow)
-
-
-__all__ = ["Played", "Progressed", "demo"]

@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
 POLICY = MemoryPolicy(
     message_budget=1_000,
-    observation_budget=1_200,
-    level_budget=900,
+    observation_budget=1_600,
+    level_budget=1_300,
     observe_chunk=500,
+    target_ratio=2.8,
+    reflect_ratio=1.3,
 )
 """Budgets so small that a few pages of talk go through all that months would bring."""
 TURNS_PER_RUN = 60

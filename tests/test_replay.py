@@ -1,0 +1,200 @@
+"""The recorded histories run to the same contexts and summaries on today's code."""
+
+import asyncio
+import base64
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowHistory
+
+import worker
+from perdure.archive import Archive
+from perdure.replay import ReplayReport, replay_histories
+from tests.histories.record import STORIES, load
+from tests.support.scripted import Scripted, serving
+from tests.support.talk import Talk
+from workflows.guard import GuardInterceptor
+
+ROOT = Path(__file__).parents[1]
+COMPACTED = ("compacted", "continued")
+# Prints what each recorded story replays to, in a process with another hash seed.
+_REPLAY = """
+import asyncio
+from tests.histories.record import STORIES, load
+from tests.test_replay import replayed
+
+async def main():
+    for name in STORIES:
+        print(name, (await replayed(load(name))).model_dump_json())
+
+asyncio.run(main())
+"""
+
+
+async def replayed(histories: list[WorkflowHistory]) -> ReplayReport:
+    return await replay_histories(histories, worker.WORKFLOWS, [GuardInterceptor()])
+
+
+@pytest.mark.parametrize("name", STORIES)
+async def test_a_recorded_history_replays_to_the_same_words(name: str) -> None:
+    histories = load(name)
+    report = await replayed(histories)
+    assert not report.differences, report.differences
+    assert report.identical
+    assert report.runs == len(histories)
+    assert report.contexts >= 3
+    assert (report.summaries >= 3) is (name in COMPACTED)
+    assert (report.runs >= 3) is (name == "continued")
+
+
+def test_hash_seeds_change_nothing() -> None:
+    seeds = ("0", "1", "random")
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", _REPLAY],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in seeds
+    ]
+    printed = [process.communicate(timeout=100)[0] for process in running]
+    assert all(process.returncode == 0 for process in running)
+    assert printed[0] == printed[1] == printed[2]
+    lines = [
+        line.split(" ", 1) for line in printed[0].splitlines() if line.split(" ")[0] in STORIES
+    ]
+    assert [name for name, _ in lines] == list(STORIES)
+    for _, line in lines:
+        assert ReplayReport.model_validate_json(line).identical
+
+
+def rewritten(
+    histories: list[WorkflowHistory], change: Callable[[int, dict[str, Any]], None]
+) -> list[WorkflowHistory]:
+    """The histories after `change` was called with the run and every event, as JSON."""
+    changed = []
+    for number, history in enumerate(histories):
+        events = json.loads(history.to_json())
+        for event in events["events"]:
+            change(number, event)
+        changed.append(WorkflowHistory.from_json(history.workflow_id, events))
+    return changed
+
+
+def _payload(holder: dict[str, Any]) -> dict[str, Any]:
+    payload: dict[str, Any] = holder["payloads"][0]
+    return payload
+
+
+def _change_payload(holder: dict[str, Any], change: Callable[[Any], None]) -> None:
+    payload = _payload(holder)
+    value = json.loads(base64.b64decode(payload["data"]))
+    change(value)
+    payload["data"] = base64.b64encode(json.dumps(value).encode()).decode()
+
+
+@pytest.mark.parametrize("name", COMPACTED)
+async def test_another_word_in_a_recorded_summary_is_a_difference(name: str) -> None:
+    done: list[str] = []
+
+    def spoil(result: Any) -> None:
+        compacted = result.get("compacted") if isinstance(result, dict) else None
+        if compacted and not done:
+            done.append(compacted["content"])
+            compacted["content"] = compacted["content"].replace("e", "x", 1)
+
+    def change(_: int, event: dict[str, Any]) -> None:
+        completed = event.get("activityTaskCompletedEventAttributes", {}).get("result")
+        if completed and "data" in _payload(completed):
+            _change_payload(completed, spoil)
+
+    report = await replayed(rewritten(load(name), change))
+    assert len(done) == 1
+    assert not report.identical
+
+
+async def test_another_recorded_hash_of_a_context_is_a_difference() -> None:
+    done: list[str] = []
+
+    def change(_: int, event: dict[str, Any]) -> None:
+        scheduled = event.get("activityTaskScheduledEventAttributes", {})
+        if scheduled.get("activityType", {}).get("name") == "reply" and not done:
+            done.append(event["eventId"])
+            _change_payload(scheduled["input"], lambda ref: ref.update(sha256="0" * 64))
+
+    report = await replayed(rewritten(load("plain"), change))
+    assert len(done) == 1
+    assert len(report.differences) == 1
+    assert "reply" in report.differences[0]
+    assert report.contexts == (await replayed(load("plain"))).contexts - 1
+
+
+async def test_another_reply_is_a_difference_in_the_next_context() -> None:
+    done: list[str] = []
+
+    def spoil(result: Any) -> None:
+        if isinstance(result, dict) and result.get("content") and not done:
+            done.append("once")
+            result["content"] = [{"type": "text", "text": "another reply"}]
+
+    def change(_: int, event: dict[str, Any]) -> None:
+        completed = event.get("activityTaskCompletedEventAttributes", {}).get("result")
+        if completed and "data" in _payload(completed):
+            _change_payload(completed, spoil)
+
+    report = await replayed(rewritten(load("plain"), change))
+    assert done
+    assert not report.identical
+
+
+async def test_another_state_at_the_start_of_a_run_is_a_difference() -> None:
+    def change(number: int, event: dict[str, Any]) -> None:
+        started = event.get("workflowExecutionStartedEventAttributes")
+        if started and number == 1:
+            _change_payload(started["input"], lambda value: value["carried"].update(turns=99))
+
+    report = await replayed(rewritten(load("continued"), change))
+    assert any("it got another state" in difference for difference in report.differences)
+
+
+async def test_a_history_that_breaks_off_is_no_difference() -> None:
+    """A conversation that runs is replayed up to where it stands."""
+    histories = load("plain")
+    events = json.loads(histories[0].to_json())["events"]
+    starts = [n for n, e in enumerate(events) if "workflowTaskScheduledEventAttributes" in e]
+    cut = WorkflowHistory.from_json("cut", {"events": events[: starts[-1]]})
+    report = await replayed([cut])
+    assert not report.differences, report.differences
+
+
+async def test_without_a_cache_every_task_replays_the_run(client: Client, server_url: str) -> None:
+    queue = f"uncached-{uuid.uuid4().hex[:8]}"
+    scripted = Scripted()
+    talk = Talk(client, f"on-{queue}", queue, scripted.script(f"on-{queue}"))
+    async with (
+        await Archive.open(server_url) as archive,
+        serving(client, scripted, archive, queue, max_cached_workflows=0),
+    ):
+        policy = {"message_budget": 400, "observation_budget": 100, "observe_chunk": 200}
+        await talk.start({"policy": policy, "turns_per_run": 5})
+        for number in range(7):
+            asked = talk.ask(f"number {number}: " + "word " * 60)
+            await asyncio.gather(asked, talk.say(f"aside {number}"))
+        await talk.turns(14)
+        assert len(await talk.query("compactions")) >= 3
+        await talk.check_tiling()
+        await talk.check_context()
+        # No step was stale: each model call got the context whose hash was recorded.
+        assert len(talk.script.requests) == 14
+        await talk.end()
+        await talk.check_sound()
+        assert (await talk.replay()).contexts == 14
