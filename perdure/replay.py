@@ -72,7 +72,7 @@ def _decoded(payloads: Payloads) -> Any:
     data = payloads.payloads[0].data
     try:
         return _plain(json.loads(data))
-    except ValueError:
+    except (ValueError, RecursionError):
         return data
 
 

@@ -9,6 +9,8 @@ from temporalio.common import RawValue
 
 from perdure.memory.blocks import ContentError
 
+# Readers of JSON give up at some depth, pydantic's at 200; what we add around it takes a few.
+DEPTH = 100
 # What a handler gets when it is called without an argument.
 NOTHING = RawValue(Payload())
 
@@ -37,6 +39,21 @@ def plain(raw: Any) -> Any:
     if encoding != "json/plain":
         raise ContentError(f"the payload is {encoding}; it must be JSON")
     try:
-        return json.loads(raw.payload.data, parse_constant=_no_constant, parse_float=_finite)
+        value = json.loads(raw.payload.data, parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise ContentError(f"the payload is not JSON that can be read: {error}") from None
+    if _is_deeper(value, DEPTH):
+        raise ContentError(f"the payload is nested more than {DEPTH} deep")
+    return value
+
+
+def _is_deeper(value: Any, depth: int) -> bool:
+    level = [value]
+    for _ in range(depth):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return bool(level)

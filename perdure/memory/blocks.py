@@ -59,8 +59,6 @@ def _block_fault(block: Any, allowed: Sequence[str]) -> str | None:
     if not isinstance(block, Mapping):
         return f"a content block must be an object with a type, not {type(block).__name__}"
     kind = str(block.get("type"))
-    if "stored" in block:
-        return _stored_fault(block["stored"])
     if kind not in allowed:
         return f"unknown block type {kind!r}; known are {', '.join(allowed)}"
     wanted: Mapping[str, tuple[str, type]] = {
@@ -71,7 +69,14 @@ def _block_fault(block: Any, allowed: Sequence[str]) -> str | None:
         "tool_result": ("tool_use_id", str),
         "thinking": ("signature", str),
     }
-    if kind in wanted and not isinstance(block.get(wanted[kind][0]), wanted[kind][1]):
+    if "stored" in block and (fault := _stored_fault(block["stored"])):
+        return fault
+    replaced = "stored" in block and not kind.startswith("tool_")
+    if (
+        kind in wanted
+        and not replaced
+        and not isinstance(block.get(wanted[kind][0]), wanted[kind][1])
+    ):
         field, type_ = wanted[kind]
         noun = "a string" if type_ is str else "an object"
         return f"a {kind} block needs {field!r}, {noun}"
