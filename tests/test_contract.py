@@ -29,7 +29,7 @@ from perdure.memory.policy import MemoryPolicy
         (parse_user_message, {"content": "hi", "id": ""}, "id must be a string"),
         (parse_user_message, {"content": "hi", "id": 7}, "id must be a string"),
         (parse_user_message, {"content": "hi", "pinned": "yes"}, "true or false"),
-        (parse_user_message, "x" * 250_000, "250,0.. bytes, more than the 200,000"),
+        (parse_user_message, "x" * 2_000_000, "2,000,0.. bytes, more than the 1,900,000"),
         (parse_batch, {"messages": []}, "not empty"),
         (parse_batch, {"messages": [{"role": "user", "content": "hi"}, "x"]}, "message 2: "),
         (parse_batch, {"messages": [{"role": "system", "content": "x"}]}, "role 'system'"),

@@ -15,6 +15,7 @@ from perdure.contract import (
 )
 from perdure.memory.blocks import Block
 from perdure.memory.state import Memory
+from workflows.ledger import Row, packed, unpacked
 
 # Windows that keep the carried state flat however long the conversation runs.
 KNOWN_IDS = 300
@@ -125,7 +126,7 @@ class ConversationState(BaseModel):
     turn: TurnState | None = None
     turns: int = 0
     replies: list[KeptReply] = []
-    ledger: list[LedgerRow] = []
+    ledger: list[Row] = []
     notes: list[Note] = []
     totals: Totals = Totals()
     closing: bool = False
@@ -152,8 +153,7 @@ class ConversationState(BaseModel):
 
     def remember_row(self, row: LedgerRow) -> None:
         """Add a row to the ledger, without its text, which the memory has; drop archived ones."""
-        bare = row.observation.model_copy(update={"content": "", "sources": []})
-        rows = [*self.ledger, row.model_copy(update={"observation": bare})]
+        rows = [*self.ledger, packed(row)]
         oldest = min(self.archived.row, rows[-LEDGER_ROWS:][0].n)
         self.ledger = [r for r in rows if r.n >= oldest]
 
@@ -163,10 +163,10 @@ class ConversationState(BaseModel):
         turn = self.replies[-1].turn + 1 if self.replies else self.archived.turn
         return Marks(seq=self.memory.next_seq, row=self.totals.compactions, turn=turn)
 
-    def whole_row(self, row: LedgerRow) -> LedgerRow:
+    def whole_row(self, row: Row) -> LedgerRow:
         """A row with its observation as it stands in the memory, if it still does."""
-        found = [o for o in self.memory.observations if o.identity == row.observation.identity]
-        return row.model_copy(update={"observation": found[0]}) if found else row
+        live = next((o for o in self.memory.observations if o.identity == row.identity), None)
+        return unpacked(row, live)
 
     def remember_id(self, message_id: str, known: Known) -> None:
         """Know an id from now on, and forget the oldest ones whose end is known too."""
