@@ -1,7 +1,7 @@
 """The composition root: settings -> client -> Worker(workflows, activities)."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 from temporalio.client import Client
@@ -12,7 +12,7 @@ from activities.compacting import Compacting
 from activities.counting import Counting
 from activities.replying import Replying
 from perdure.archive import Archive
-from perdure.errors import SettingsError
+from perdure.errors import ArchiveUnavailable, SettingsError
 from perdure.model import Pool, Providers
 from perdure.replay import ReplayReport, fetch_chain, replay_histories
 from perdure.settings import Settings, default_model
@@ -30,7 +30,8 @@ _HEARTBEAT_EVERY = timedelta(seconds=1)
 async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
     """A worker that serves while the context is open and finishes its calls on leaving it.
 
-    The archive's database may be away and come later. Raises SettingsError without one.
+    The archive's database may be away and come later. Raises SettingsError without one, or
+    when its URL is wrong, and ArchiveTooNew when a newer perdure has made its schema.
     """
     if settings.database_url is None:
         raise SettingsError(
@@ -38,6 +39,8 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
             "postgresql://user:password@host:5432/database."
         )
     async with Pool() as pool, await Archive.open(settings.database_url) as archive:
+        with suppress(ArchiveUnavailable):
+            await archive.migrate()
         model, providers = default_model(settings), Providers(pool)
         archiving = Archiving(archive)
         replying = Replying(providers, pool, archive, model)

@@ -1,12 +1,14 @@
 """Originals to the archive, and a closed conversation back from it."""
 
 import json
+from collections.abc import Sequence
+from datetime import datetime
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.material import fetch
-from perdure.archive import Archive, Batch, ChainKey
+from perdure.archive import Archive, Batch, Chain, ChainKey
 from perdure.archive.claims import claim
 from perdure.contract import (
     ARCHIVE,
@@ -82,17 +84,38 @@ class Archiving:
 
     @activity.defn(name=OPEN)
     async def open(self, ref: OpenRef) -> OpenResult:
-        """What the closed conversation of this id left, with `ref.chain` as its continuation."""
+        """What the closed conversation of this id left, with `ref.chain` as its continuation.
+
+        Asked again by the same chain, after a retry or a reset, it goes on from the same one.
+        """
         key = _key(ref.chain)
-        closed = await self._archive.latest_chain(key.namespace, key.conversation, closed=True)
-        if closed is not None:
-            snapshot = await self._archive.snapshot(closed.key)
-            await self._archive.fork(closed.key, key)
-            return OpenResult(resumed=Resumed.model_validate_json(snapshot or ""))
-        other = await self._archive.latest_chain(key.namespace, key.conversation)
-        if other is not None and other.key != key:
-            return OpenResult(
-                note="an earlier conversation of this id ended without being closed; "
-                f"its messages stay in the archive as chain {other.key.chain}"
-            )
-        return OpenResult()
+        chains = await self._archive.chains(key.namespace, key.conversation)
+        mine = next((c for c in chains if c.key == key), None)
+        if mine is not None:
+            before = mine.parent
+        else:
+            closed = [c for c in chains if c.closed_at is not None]
+            before = max(closed, key=_closed_at).key if closed else None
+        note = _unfinished(chains, before, key)
+        if before is None:
+            return OpenResult(note=note)
+        snapshot = await self._archive.snapshot(before)
+        await self._archive.fork(before, key)
+        return OpenResult(resumed=Resumed.model_validate_json(snapshot or ""), note=note)
+
+
+def _closed_at(chain: Chain) -> datetime:
+    return chain.closed_at or chain.created_at
+
+
+def _unfinished(chains: Sequence[Chain], before: ChainKey | None, key: ChainKey) -> str | None:
+    """What to tell of a life that began after `before` and was never closed, if there is one."""
+    known = [c.key for c in chains]
+    later = chains[known.index(before) + 1 :] if before in known else chains
+    lost = [c for c in later if c.closed_at is None and c.key != key]
+    if not lost:
+        return None
+    return (
+        "an earlier conversation of this id ended without being closed; "
+        f"its messages stay in the archive as chain {lost[-1].key.chain}"
+    )

@@ -17,7 +17,8 @@ from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.stored import expanded, hashes
 from perdure.memory.wire import sha256
-from perdure.model import Pool, Providers, SummaryCall, count
+from perdure.model import Pool, Providers, SummaryCall
+from perdure.model.guarded import summarise
 
 
 class Compacting:
@@ -65,13 +66,15 @@ class Compacting:
         )
         try:
             async with heartbeating():
-                summary = await self._providers.of(model).summarise(call)
+                made = await summarise(self._providers.of(model), self._pool, call)
         except ModelError as error:
             raise as_failure(error) from error
+        summary = made.summary
         return PartResult(
             compacted=Compacted(
                 content=summary.content,
-                tokens=await self._pool.run(count, summary.content),
+                facts=made.facts,
+                tokens=made.tokens,
                 method=summary.method,
                 model=summary.model,
                 prompt_version=summary.prompt_version,

@@ -85,7 +85,6 @@ class Replying:
             counts=counted.counts,
             system_tokens=system_tokens,
             usage=said.usage,
-            model=said.model,
         )
 
     async def _whole(self, context: Context) -> Context:

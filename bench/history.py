@@ -32,13 +32,16 @@ from tests.support.messages_api import Body, is_summary, summary_of
 MESSAGE_LENGTH = 400
 CHARACTERS_PER_TOKEN = 4.2
 FEWEST_TURNS = 200
+LOOK_EVERY = 10
 # More than the ids that the workflow keeps, so that what is carried has its final size.
 IMPORTS = 500
 TARGETS = {8_000: 1_500, 30_000: 2_200}
 # Budgets between whose compactions the context has about the wanted size.
 POLICIES = {
-    8_000: MemoryPolicy(message_budget=6_000, observation_budget=2_800, level_budget=1_400),
-    30_000: MemoryPolicy(message_budget=20_000, observation_budget=12_000, level_budget=6_000),
+    8_000: MemoryPolicy(
+        message_budget=11_000, keep_recent=1_000, observation_budget=2_000, level_budget=1_000
+    ),
+    30_000: MemoryPolicy(message_budget=22_000, observation_budget=14_000, level_budget=7_000),
 }
 
 Turn = Callable[[str], Awaitable[object]]
@@ -64,6 +67,8 @@ async def measure(client: Client, id: str, turn: Turn) -> Stretch:  # noqa: A002
         message = passage(f"{id} {turns}", MESSAGE_LENGTH)
         await turn(message)
         said += len(message.encode())
+        if turns % LOOK_EVERY:
+            continue
         now = await extent(client, id)
         below = last.run_id != now.run_id or last.events < start.events
         whole = now.run_id != start.run_id and below and now.events >= start.events
@@ -146,11 +151,14 @@ async def perdure(client: Client, tokens: int) -> tuple[Stretch, int]:
     for number in range(IMPORTS):
         pair = imported(number)
         await conversation.import_messages([{"role": r, "content": said} for r, said in pair])
-    contexts = []
+    asked: list[str] = []
+    contexts: list[int] = []
 
     async def turn(message: str) -> None:
         await conversation.ask(message)
-        contexts.append((await conversation.status())["context_tokens"])
+        if not len(asked) % LOOK_EVERY:
+            contexts.append((await conversation.status())["context_tokens"])
+        asked.append(message)
 
     stretch = await measure(client, conversation.id, turn)
     return stretch, round(sum(contexts) / len(contexts))

@@ -123,7 +123,8 @@ async def served(client: Client, id: str) -> list[dict[str, Any]]:  # noqa: A002
         given = json.loads(started.input.payloads[0].data)
         if "carried" in given:
             found |= {m["seq"]: m for m in given["carried"]["memory"]["messages"]}
-    found |= {m["seq"]: m for m in await Conversation(client, id).transcript()}
+    async for message in Conversation(client, id).transcript():
+        found[message.seq] = message.model_dump(mode="json")
     assert sorted(found) == list(range(len(found))), "a message was compacted unseen"
     return [found[seq] for seq in sorted(found)]
 

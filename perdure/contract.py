@@ -187,12 +187,11 @@ class ReplyResult(Sparse):
 
     status: Literal["ok", "stale", "over_window"] = "ok"
     content: list[Block] = []
-    stop_reason: StopReason | None = None
+    stop_reason: StopReason = "end_turn"
     tokens: int | None = None
     counts: dict[int, int] = {}
     system_tokens: int | None = None
     usage: Usage | None = None
-    model: str | None = None
 
 
 class PartRef(Wire):
@@ -220,10 +219,11 @@ class MaterialQuery(Wire):
 
 
 class MaterialPage(Wire):
-    """A piece of that text, and the length of the whole; "null" when it is there no more."""
+    """A piece of that text, and the length and hash of the whole; "null" for what has gone."""
 
     text: str
     size: int
+    sha256: str = ""
 
 
 class CountRef(Wire):
@@ -261,11 +261,21 @@ class OpenRef(Wire):
 
 
 class Resumed(Wire):
-    """What a closed conversation left for the next one of its id."""
+    """What a closed conversation left for the next one of its id.
+
+    `config` is for a start that brings none of its own.
+    """
 
     memory: Memory
     turns: int
     rows: int
+    config: ConversationConfig | None = None
+    calibration: int = 1_000
+
+    @property
+    def marks(self) -> Marks:
+        """The end of all that it speaks of."""
+        return Marks(seq=self.memory.next_seq, row=self.rows, turn=self.turns + 1)
 
 
 class OpenResult(Wire):
@@ -315,6 +325,28 @@ class LedgerRow(Wire):
     source_tokens: int
     ms: int
     usage: Usage | None = None
+
+
+class HeldRef(Wire):
+    """Asks for everything that the workflow holds."""
+
+    held: Literal[True] = True
+
+
+class Held(Wire):
+    """What a workflow holds at one moment; what came before `archived` is in the archive.
+
+    While `parent` is set, the archive does not know `chain` yet: what is archived then stands
+    in the parent's. `queued` counts accepted messages that no turn has served.
+    """
+
+    chain: str
+    parent: Parent | None = None
+    archived: Marks = Marks()
+    resumable: Resumed
+    ledger: list[LedgerRow] = []
+    replies: list[dict[str, Any]] = []
+    queued: int = 0
 
 
 def row_view(row: LedgerRow) -> dict[str, Any]:
@@ -409,14 +441,17 @@ def parse_time(value: Any) -> datetime | None:
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
-def parse_imported(payload: Any) -> ImportedMessage:
-    """`{"role", "content", "at"?}`; raises ContentError with one sentence."""
+def parse_imported(payload: Any, *, stored: bool = False) -> ImportedMessage:
+    """`{"role", "content", "at"?}`; raises ContentError with one sentence.
+
+    The content may have any size if its big blocks are going to be `stored`.
+    """
     fields = _fields(payload, "an imported message", ("role", "content", "at"))
     role = fields.get("role")
     if role not in ("user", "assistant"):
         raise ContentError(f"unknown role {role!r}; known are user and assistant")
     content = to_blocks(fields.get("content"), IMPORT_BLOCKS)
-    if (size := size_of(content)) > MESSAGE_BYTES:
+    if not stored and (size := size_of(content)) > MESSAGE_BYTES:
         raise ContentError(f"the message has {size:,} bytes, more than {MESSAGE_BYTES:,}")
     return ImportedMessage(role=role, content=content, at=parse_time(fields.get("at")))
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel
@@ -18,15 +18,21 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.archive import Archive
-from perdure.archive.claims import claim
+from perdure.archive.claims import claim, unclaim
 from perdure.contract import (
     DRAINING,
+    MATERIAL,
+    MESSAGE_BYTES,
     TASK_QUEUE,
     TURN_FAILED,
     WORKFLOW,
     ConversationConfig,
+    Held,
+    HeldRef,
     ImportedMessage,
     ImportReceipt,
+    MaterialPage,
+    MaterialQuery,
     Receipt,
     parse_imported,
     parse_user_message,
@@ -39,8 +45,10 @@ from perdure.errors import (
     Refused,
     TurnFailed,
 )
-from perdure.memory.blocks import Block, ContentError, to_blocks
+from perdure.memory.blocks import Block, ContentError, to_blocks, to_text
 from perdure.memory.groups import cuts, pairing_fault
+from perdure.memory.message import Message
+from perdure.past import PAGE_ROWS, SHOWN_MESSAGES, Past, Shown, closed_past
 from perdure.served import served
 
 T = TypeVar("T")
@@ -81,6 +89,8 @@ class Conversation:
         archive: Archive | None = None,
     ) -> None:
         self.id = id
+        self.resumed = False
+        """Whether `open` found it ended and started it again."""
         self._archive = archive
         self._client = client
         self._task_queue = task_queue
@@ -96,9 +106,11 @@ class Conversation:
         task_queue: str = TASK_QUEUE,
         archive: Archive | None = None,
     ) -> Self:
-        """The conversation of this id, started if it does not exist.
+        """The conversation of this id, started if it does not exist or has ended.
 
-        Raises ConversationClosed if it has ended, and ConversationExists if it runs and a
+        One that was closed goes on with the memory that the archive has of it, and with its
+        configuration unless `config` brings another. One that ended without being closed starts
+        without a memory, and its `status` says so. Raises ConversationExists if it runs and a
         `config` was given, which only a start can use.
         """
         conversation = cls(client, id, task_queue=task_queue, archive=archive)
@@ -110,6 +122,7 @@ class Conversation:
                 )
             return conversation
         config = config or ConversationConfig()
+        conversation.resumed = status is not None
         try:
             await client.start_workflow(
                 WORKFLOW,
@@ -117,7 +130,11 @@ class Conversation:
                 id=id,
                 task_queue=task_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                id_reuse_policy=(
+                    WorkflowIDReusePolicy.ALLOW_DUPLICATE
+                    if conversation.resumed
+                    else WorkflowIDReusePolicy.REJECT_DUPLICATE
+                ),
                 static_summary=config.title or "conversation",
                 static_details="Signals: user_message, compact, close. Queries: context, "
                 "context_text, reply, memory, compactions, status, transcript.",
@@ -204,9 +221,14 @@ class Conversation:
         All of them are checked before the first is sent. `progress` gets the number of
         messages that each batch has added. Raises Refused.
         """
-        parsed = parse_import(messages)
+        parsed = parse_import(messages, stored=self._archive is not None)
         for number, message in enumerate(parsed):
             content = await self._claimed(message.content)
+            if (size := size_of(content)) > MESSAGE_BYTES:
+                raise Refused(
+                    f"message {number + 1}: it has {size:,} bytes in many small blocks; "
+                    f"{MESSAGE_BYTES:,} are possible"
+                )
             parsed[number] = message.model_copy(update={"content": content})
         batches = split_import(parsed)
         import_id = id or _new_id()
@@ -274,24 +296,85 @@ class Conversation:
         return await self._query("context_text", None, str)
 
     async def reply(self, turn: int | None = None) -> Reply:
-        """The reply of a turn, by default the last. Raises Refused when it is not kept."""
-        return await self._query("reply", None if turn is None else {"turn": turn}, Reply)
+        """The reply of a turn, by default the last, its big blocks as they were said.
+
+        Raises Refused when there is none, ArchiveMissing when only the archive has it still.
+        """
+        payload = None if turn is None else {"turn": turn}
+        try:
+            found = await self._query("reply", payload, dict)
+        except Refused:
+            past = await self.past()
+            if not past.has_reply(turn):
+                raise
+            found = await past.reply(turn)
+        if self._archive is not None:
+            content = await unclaim(self._archive, found["content"])
+            if content != found["content"]:
+                found = {**found, "content": content, "text": to_text(content)}
+        return Reply.model_validate(found)
 
     async def memory(self) -> dict[str, Any]:
         """Levels, ranges, token counts and pressure."""
         return await self._query("memory", None, dict)
 
-    async def compactions(self) -> list[dict[str, Any]]:
-        """The last rows of the ledger, oldest first."""
-        return await self._query("compactions", None, list)
+    async def compactions(
+        self, before: int | None = None, *, limit: int = PAGE_ROWS
+    ) -> list[dict[str, Any]]:
+        """The last rows of the ledger with a number `n` under `before`, oldest first.
+
+        Without an archive only those that the workflow keeps, and without texts that have left
+        the context.
+        """
+        return await (await self.past()).compactions(before, limit)
 
     async def status(self) -> dict[str, Any]:
         """Turn, queue, running step, errors and totals."""
         return await self._query("status", None, dict)
 
-    async def transcript(self) -> list[dict[str, Any]]:
-        """The messages that are still verbatim in the workflow, oldest first."""
-        return await self._query("transcript", None, list)
+    async def transcript(
+        self, first_seq: int = 0, last_seq: int | None = None, *, expand: bool = False
+    ) -> AsyncIterator[Message]:
+        """Every message of `first_seq..last_seq`, both included, in order.
+
+        What was compacted comes from the archive; without one the messages begin with the first
+        that the workflow still has, as its `seq` shows. `expand` puts big blocks back in full.
+        """
+        past = await self.past()
+        async for message in past.messages(first_seq, last_seq, expand=expand):
+            yield message
+
+    async def show(self, observation_id: str, *, limit: int = SHOWN_MESSAGES) -> Shown:
+        """An entry of the memory, the entries below it, and the first messages it covers.
+
+        Raises Refused when there is no such entry.
+        """
+        return await (await self.past()).show(observation_id, limit=limit)
+
+    async def held(self) -> Held:
+        """Everything that the workflow holds at one moment."""
+        pages: list[MaterialPage] = []
+        while not pages or sum(len(p.text) for p in pages) < pages[0].size:
+            offset = sum(len(p.text) for p in pages)
+            query = MaterialQuery(of=HeldRef().model_dump(mode="json"), offset=offset)
+            page = await self._query(MATERIAL, query.model_dump(mode="json"), MaterialPage)
+            if pages and page.sha256 != pages[0].sha256:
+                # It has changed in between: from the start again.
+                pages = []
+                continue
+            pages.append(page)
+        return Held.model_validate_json("".join(p.text for p in pages))
+
+    async def past(self) -> Past:
+        """What can be read back; of a conversation that Temporal has forgotten too."""
+        namespace = self._client.namespace
+        try:
+            return Past(namespace, self.id, await self.held(), self._archive)
+        except ConversationNotFound:
+            past = self._archive and await closed_past(self._archive, namespace, self.id)
+            if not past:
+                raise
+            return past
 
     # Calls
 
@@ -352,18 +435,20 @@ def _text(cause: BaseException | None) -> str:
 
 
 def _new_id() -> str:
-    return secrets.token_urlsafe(9)
+    # Eight characters: they stand in the history of a turn six times, and are forgotten soon.
+    return secrets.token_urlsafe(6)
 
 
-def parse_import(messages: Sequence[Any]) -> list[ImportedMessage]:
+def parse_import(messages: Sequence[Any], *, stored: bool) -> list[ImportedMessage]:
     """The messages of an import, checked and clean.
 
-    Raises Refused, naming the message, if any of them cannot be taken.
+    `stored` says that big blocks are going to be stored, so that any size is possible. Raises
+    Refused, naming the message, if any of them cannot be taken.
     """
     parsed = []
     for number, message in enumerate(messages, start=1):
         try:
-            parsed.append(parse_imported(message))
+            parsed.append(parse_imported(message, stored=stored))
         except ContentError as error:
             raise Refused(f"message {number}: {error}") from None
     if not parsed:

@@ -8,10 +8,12 @@ PerdureError
 ├── ConversationNotFound  there is no conversation of that id
 ├── ConversationClosed    it has ended
 ├── ConversationExists    it runs already, and was to be started
+├── ConversationRunning   it runs, and was to be removed
 ├── Refused               what was sent was not taken
 ├── TurnFailed            the message was taken, and there is no reply
 └── ArchiveError          the archive refuses what it was given or asked
     ├── ArchiveUnavailable    its database does not answer now; the same call may succeed later
+    ├── ArchiveMissing        this client was given none, and what was asked stands only there
     ├── ArchiveTooNew         its schema was made by a newer perdure
     ├── ArchiveConflict       it holds something else under the same key
     └── ArchiveShared         a fork still needs what should be deleted
@@ -44,6 +46,10 @@ class ConversationClosed(PerdureError):
 
 class ConversationExists(PerdureError):
     """A conversation of that id runs already, so a start configuration cannot be used."""
+
+
+class ConversationRunning(PerdureError):
+    """The conversation runs, and what was asked is for one that has ended."""
 
 
 class NoWorker(PerdureError):
@@ -95,6 +101,10 @@ class ArchiveError(PerdureError):
 
 class ArchiveUnavailable(ArchiveError):
     """The archive's database does not answer now; the same call may be repeated safely."""
+
+
+class ArchiveMissing(ArchiveError):
+    """This client was given no archive, and what was asked for stands only there."""
 
 
 class ArchiveTooNew(ArchiveError):

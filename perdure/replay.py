@@ -31,6 +31,7 @@ from temporalio.worker import (
 
 from perdure.contract import OBSERVE, REFLECT, REPLY
 from perdure.errors import ConversationNotFound
+from perdure.memory.observation import body
 from perdure.memory.wire import sha256, without_nulls
 
 
@@ -92,7 +93,9 @@ def _recorded(events: Sequence[HistoryEvent]) -> _Run:
             if kinds[completed.scheduled_event_id] in (OBSERVE, REFLECT):
                 compacted = _decoded(completed.result).get("compacted")
                 if compacted is not None:
-                    run.summaries[compacted["identity"]] = sha256(compacted["content"])
+                    run.summaries[compacted["identity"]] = sha256(
+                        body(compacted["content"], compacted.get("facts", []))
+                    )
         elif which == "workflow_execution_continued_as_new_event_attributes":
             run.handed_on = _decoded(
                 event.workflow_execution_continued_as_new_event_attributes.input
@@ -169,6 +172,7 @@ async def replay_histories(
         recorded = _recorded(history.events)
         if number > 1 and recorded.received != handed_on:
             report.differences.append(f"run {number}: it got another state than was handed on")
+        handed_on = recorded.handed_on
         collector = _Collector()
         replayer = Replayer(
             workflows=workflows,
@@ -180,7 +184,6 @@ async def replay_histories(
         if result.replay_failure is not None:
             report.differences.append(f"run {number}: {result.replay_failure}")
             continue
-        handed_on = recorded.handed_on
         differences = [
             *_activity_differences(recorded, collector.run, report),
             *_summary_differences(recorded, collector.instance.state.ledger, report),
@@ -206,10 +209,10 @@ def _summary_differences(
     recorded: _Run, ledger: Sequence[Any], report: ReplayReport
 ) -> Iterator[str]:
     for row in ledger:
-        was = recorded.summaries.get(row.observation.identity)
+        was = recorded.summaries.get(row.identity)
         if was is None:
             continue
         if was == row.sha256:
             report.summaries += 1
         else:
-            yield f"the summary {row.observation.id} has other words"
+            yield f"the summary {row.id} has other words"

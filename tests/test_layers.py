@@ -45,7 +45,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "perdure.archive",
         "perdure.errors",
     ),
-    **{client: ("perdure",) for client in CLIENTS},
+    **dict.fromkeys(CLIENTS, ("perdure",)),
     "perdure.cli": ("perdure", "worker"),
     "perdure.demo": ("perdure", "worker"),
     "perdure": ("perdure",),

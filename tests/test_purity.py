@@ -51,7 +51,7 @@ def imports(tree: ast.AST, forbidden: set[str]) -> Iterator[str]:
             names = [node.module or ""]
         for name in names:
             if any(name == bad or name.startswith(f"{bad}.") for bad in forbidden):
-                yield f"line {node.lineno}: imports {name}"
+                yield f"line {getattr(node, 'lineno', '?')}: imports {name}"
 
 
 def clocks(tree: ast.AST) -> Iterator[str]:

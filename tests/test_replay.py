@@ -26,15 +26,17 @@ ROOT = Path(__file__).parents[1]
 COMPACTED = ("compacted", "continued")
 # Prints what each recorded story replays to, in a process with another hash seed.
 _REPLAY = """
-import asyncio
+import asyncio, os
 from tests.histories.record import STORIES, load
 from tests.test_replay import replayed
 
 async def main():
     for name in STORIES:
-        print(name, (await replayed(load(name))).model_dump_json())
+        print(name, (await replayed(load(name))).model_dump_json(), flush=True)
 
 asyncio.run(main())
+# Python 3.11 may abort in its finalization while a thread of the replay worker still lives.
+os._exit(0)
 """
 
 
@@ -68,13 +70,16 @@ def test_hash_seeds_change_nothing() -> None:
     ]
     printed = [process.communicate(timeout=100)[0] for process in running]
     assert all(process.returncode == 0 for process in running)
-    assert printed[0] == printed[1] == printed[2]
-    lines = [
-        line.split(" ", 1) for line in printed[0].splitlines() if line.split(" ")[0] in STORIES
-    ]
-    assert [name for name, _ in lines] == list(STORIES)
-    for _, line in lines:
+    assert len({tuple(reports(text)) for text in printed}) == 1
+    assert [name for name, _ in reports(printed[0])] == list(STORIES)
+    for _, line in reports(printed[0]):
         assert ReplayReport.model_validate_json(line).identical
+
+
+def reports(printed: str) -> list[tuple[str, str]]:
+    """Story and report of each line, without what Temporal's core logs between them."""
+    lines = [line.partition(" ") for line in printed.splitlines()]
+    return [(name, report) for name, _, report in lines if name in STORIES]
 
 
 def rewritten(
@@ -185,16 +190,18 @@ async def test_without_a_cache_every_task_replays_the_run(client: Client, server
         serving(client, scripted, archive, queue, max_cached_workflows=0),
     ):
         policy = {"message_budget": 400, "observation_budget": 100, "observe_chunk": 200}
+            # Without elision, which would find these messages all alike.
+            policy["light_at"] = 1.0
         await talk.start({"policy": policy, "turns_per_run": 5})
-        for number in range(7):
+        for number in range(5):
             asked = talk.ask(f"number {number}: " + "word " * 60)
             await asyncio.gather(asked, talk.say(f"aside {number}"))
-        await talk.turns(14)
-        assert len(await talk.query("compactions")) >= 3
+        await talk.turns(10, seconds=30)
+        assert len(await talk.query("compactions")) >= 1
         await talk.check_tiling()
         await talk.check_context()
         # No step was stale: each model call got the context whose hash was recorded.
-        assert len(talk.script.requests) == 14
+        assert len(talk.script.requests) == 10
         await talk.end()
         await talk.check_sound()
-        assert (await talk.replay()).contexts == 14
+        assert (await talk.replay()).contexts == 10

@@ -1,5 +1,6 @@
 """What the workflow has archived: nothing leaves it before its original is safe."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 from temporalio import workflow
@@ -15,6 +16,7 @@ from perdure.contract import (
     ArchiveRef,
     Claimed,
     ClaimRef,
+    ConversationConfig,
     Marks,
     OpenRef,
     OpenResult,
@@ -30,7 +32,14 @@ from workflows.state import ConversationState
 _ATTEMPT = timedelta(seconds=30)
 # A database that is down is noticed within seconds; the workflow then tries again later.
 _RETRIES = RetryPolicy(maximum_attempts=2)
-_PAUSE = timedelta(seconds=10)
+_LONGEST_PAUSE_SECONDS = 10
+
+
+def _pauses() -> Iterator[timedelta]:
+    seconds = 1
+    while True:
+        yield timedelta(seconds=seconds)
+        seconds = min(_LONGEST_PAUSE_SECONDS, 2 * seconds)
 
 
 def leaving(state: ConversationState, plan: Plan) -> Marks:
@@ -69,13 +78,13 @@ def archive_fault(state: ConversationState, error: BaseException) -> str:
 
 async def archive_at_last(state: ConversationState) -> None:
     """Archive everything and close the chain, however long the database is away."""
-    while True:
+    for pause in _pauses():
         end = state.archivable
         try:
             await archive(state, end, closing=True)
         except ActivityError as error:
             state.note(workflow.now(), f"closing waits: {archive_fault(state, error)}")
-            await workflow.sleep(_PAUSE)
+            await workflow.sleep(pause)
         else:
             state.archived, state.parent = end, None
             return
@@ -112,8 +121,9 @@ async def open_chain(state: ConversationState) -> None:
 
     Waits for the database: a conversation that has a past must not start without it.
     """
-    state.chain = workflow.info().run_id
-    while True:
+    # Not the run's own id, which a reset changes: what was archived stays this chain's.
+    state.chain = workflow.info().first_execution_run_id
+    for pause in _pauses():
         try:
             opened: OpenResult = await workflow.execute_activity(
                 OPEN,
@@ -126,10 +136,13 @@ async def open_chain(state: ConversationState) -> None:
             break
         except ActivityError as error:
             state.note(workflow.now(), f"starting waits for the archive: {reason(error)}")
-            await workflow.sleep(_PAUSE)
+            await workflow.sleep(pause)
     if opened.note is not None:
         state.note(workflow.now(), opened.note)
     if (before := opened.resumed) is not None:
         state.memory, state.turns = before.memory, before.turns
         state.totals.compactions = before.rows
-        state.archived = state.archivable
+        state.calibration = before.calibration
+        state.archived = before.marks
+        if before.config is not None and state.config == ConversationConfig():
+            state.config = before.config

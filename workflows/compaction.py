@@ -141,7 +141,7 @@ def _take_in_part(state: ConversationState, plan: Plan, part: Part, outcome: Out
             turn=state.turns,
             urgency=plan.urgency,
             observation=entry,
-            sha256=sha256(entry.content),
+            sha256=sha256(entry.body),
             source_tokens=part.source_tokens,
             ms=outcome.ms,
             usage=outcome.usage,

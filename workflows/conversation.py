@@ -1,6 +1,7 @@
 """The conversation: handlers that enqueue, and the one loop that serves them."""
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -53,7 +54,7 @@ _WATCH = timedelta(minutes=1)
 # so a big state waits for a longer history: that is why the server's own suggestion, which
 # comes at 4,096 events, is not followed.
 FEWEST_EVENTS, MOST_EVENTS = 4_000, 20_000
-STATE_BYTES_PER_EVENT = 8
+STATE_BYTES_PER_EVENT = 4
 RUN_BYTES = 20_000_000
 # Queued messages are carried too; more than this is served before the run is continued.
 CARRIED_QUEUE_BYTES = 500_000
@@ -353,11 +354,14 @@ class ConversationWorkflow:
         """For activities: what a reference names; see MaterialQuery."""
         query = MaterialQuery.model_validate(plain(payload))
         held = self._material
-        if held is None or held[0] != query.of or held[1] is not self.state.memory:
+        # From the first page on it is one text, however the rest of the state goes on.
+        begins = not query.offset
+        if held is None or begins or held[0] != query.of or held[1] is not self.state.memory:
             held = (query.of, self.state.memory, views.material(self.state, query.of))
             self._material = held
         page = held[2][query.offset : query.offset + views.PAGE_CHARS]
-        return MaterialPage(text=page, size=len(held[2]))
+        digest = hashlib.sha256(held[2].encode()).hexdigest()
+        return MaterialPage(text=page, size=len(held[2]), sha256=digest)
 
 
 def _refusal(text: str) -> ApplicationError:

@@ -5,11 +5,8 @@ from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 
 
 def cause(error: ActivityError) -> BaseException:
-    """The innermost failure that Temporal recorded."""
-    found: BaseException = error
-    while isinstance(found, FailureError) and found.cause is not None:
-        found = found.cause
-    return found
+    """What the activity raised, or that it timed out; not what that was caused by in its turn."""
+    return error if error.cause is None else error.cause
 
 
 def reason(error: ActivityError) -> str:

@@ -2,7 +2,10 @@
 
 from datetime import timedelta
 
+from temporalio import workflow
+
 from perdure.memory.compact import Plan, next_compaction, state_bytes
+from perdure.memory.elide.decide import elide, is_due
 from workflows.compaction import Compaction, take_in
 from workflows.state import ConversationState
 from workflows.views import budgets, system_tokens
@@ -11,6 +14,8 @@ from workflows.views import budgets, system_tokens
 ROUNDS = 8
 # How long a turn waits for a summariser while its request still fits the window.
 PATIENCE = timedelta(seconds=5)
+# The change from which on conversations are lightened; runs that began before it go on without.
+LIGHT = "light-elision"
 
 
 class Room:
@@ -47,9 +52,19 @@ class Room:
             finished, self._flight = self._flight, None
             take_in(self._state, finished)
 
+    def lighten(self, open_seq: int | None = None) -> None:
+        """Elide what the context can do without, unless a compaction is about to make room.
+
+        What a compaction was planned for must not become lighter than its result.
+        """
+        state, policy = self._state, budgets(self._state)
+        if self._flight is None and is_due(state.memory, policy) and workflow.patched(LIGHT):
+            state.memory = elide(state.memory, policy, open_seq=open_seq)
+
     def tidy(self) -> None:
-        """At rest: start the compaction that is due, in the background."""
+        """At rest: elide, and start the compaction that is due, in the background."""
         self.take_in_finished()
+        self.lighten()
         if self._flight is None and (plan := self.plan()) is not None:
             self._flight = Compaction(self._state, plan)
 
@@ -73,6 +88,8 @@ class Room:
         A turn waits only so long for a summariser, unless its request would not fit. An import
         waits for everything that is due, however long that takes.
         """
+        self.take_in_finished()
+        self.lighten(open_seq)
         for _ in range(ROUNDS):
             self.take_in_finished()
             plan = self.plan(open_seq)

@@ -172,7 +172,6 @@ def _ask_model(state: ConversationState, turn: TurnState) -> workflow.ActivityHa
         retry_policy=RetryPolicy(maximum_interval=timedelta(seconds=60)),
         # An interrupted call hands over what it has said so far.
         cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-        summary=f"turn {turn.turn}",
     )
 
 
@@ -230,7 +229,6 @@ def _finish(state: ConversationState, turn: TurnState, result: ReplyResult) -> R
     _calibrate(state, result.usage)
     now = workflow.now()
     content = [block for block in result.content if not is_blank(block)]
-    stop_reason = result.stop_reason or "unknown"
     seq = None
     if content:
         seq = state.memory.next_seq
@@ -240,8 +238,8 @@ def _finish(state: ConversationState, turn: TurnState, result: ReplyResult) -> R
     if result.usage is not None:
         state.totals.reply_usage += result.usage
     state.remember_reply(
-        KeptReply(turn=turn.turn, seq=seq, stop_reason=stop_reason, content=content, at=now)
+        KeptReply(turn=turn.turn, seq=seq, stop_reason=result.stop_reason, content=content, at=now)
     )
     return Receipt(
-        message_id=turn.message_id, turn=turn.turn, reply_seq=seq, stop_reason=stop_reason
+        message_id=turn.message_id, turn=turn.turn, reply_seq=seq, stop_reason=result.stop_reason
     )

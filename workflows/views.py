@@ -3,7 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from perdure.contract import ArchiveRef, ClaimRef, CountRef, PartRef, StepRef, row_view
+from perdure.contract import (
+    ArchiveRef,
+    ClaimRef,
+    CountRef,
+    Held,
+    PartRef,
+    Resumed,
+    StepRef,
+    row_view,
+)
 from perdure.memory.blocks import to_text, upper_estimate
 from perdure.memory.compact import sources
 from perdure.memory.policy import MemoryPolicy
@@ -98,6 +107,7 @@ def memory(state: ConversationState) -> dict[str, Any]:
             "first_seq": held.next_seq - len(held.messages),
             "last_seq": held.next_seq - 1,
             "tokens": held.message_tokens,
+            "elided": len(held.elided),
             "budget": policy.message_budget,
         },
         "pinned": len(held.pins),
@@ -173,7 +183,7 @@ def _uncounted(held: Memory, from_seq: int) -> list[dict[str, Any]]:
     return [
         {"seq": m.seq, "content": m.content, "weight": m.weight}
         for m in held.messages
-        if m.tokens is None and m.seq >= from_seq and not m.failed
+        if m.tokens is None and m.seq >= from_seq and not m.failed and m.seq not in held.elided
     ]
 
 
@@ -203,11 +213,6 @@ def _part_material(state: ConversationState, ref: PartRef) -> dict[str, Any]:
 
 def _archive_material(state: ConversationState, ref: ArchiveRef) -> dict[str, Any]:
     start, end = ref.start, ref.end
-    resumable = {
-        "memory": state.memory.model_dump(mode="json"),
-        "turns": state.turns,
-        "rows": state.totals.compactions,
-    }
     return {
         "messages": [
             m.model_dump(mode="json") for m in state.memory.messages if start.seq <= m.seq < end.seq
@@ -222,8 +227,30 @@ def _archive_material(state: ConversationState, ref: ArchiveRef) -> dict[str, An
             for reply in state.replies
             if start.turn <= reply.turn < end.turn
         ],
-        "resumable": resumable if ref.closing else None,
+        "resumable": _resumable(state).model_dump(mode="json") if ref.closing else None,
     }
+
+
+def _resumable(state: ConversationState) -> Resumed:
+    return Resumed(
+        memory=state.memory,
+        turns=state.turns,
+        rows=state.totals.compactions,
+        config=state.config,
+        calibration=state.calibration,
+    )
+
+
+def _held(state: ConversationState) -> Held:
+    return Held(
+        chain=state.chain,
+        parent=state.parent,
+        archived=state.archived,
+        resumable=_resumable(state),
+        ledger=[state.whole_row(row) for row in state.ledger],
+        replies=[r.model_dump(mode="json", exclude={"content"}) for r in state.replies],
+        queued=len(state.inbox) + len(state.controls),
+    )
 
 
 def _accepted(state: ConversationState, ref: ClaimRef) -> dict[str, Any] | None:
@@ -238,6 +265,8 @@ def _accepted(state: ConversationState, ref: ClaimRef) -> dict[str, Any] | None:
 
 def material(state: ConversationState, ref: Mapping[str, Any]) -> str:
     """What an activity works on, as canonical JSON; "null" when it is not there any more."""
+    if "held" in ref:
+        return canonical_json(_held(state).model_dump(mode="json"))
     if "chain" in ref:
         return canonical_json(_archive_material(state, ArchiveRef.model_validate(ref)))
     if "accepted" in ref:

@@ -113,6 +113,13 @@ class Archive:
         async with self._connection() as connection:
             return await reading.reply(connection, key, turn)
 
+    async def replies(
+        self, key: ChainKey, first_turn: int = 0, *, limit: int = 500
+    ) -> list[tuple[int, dict[str, Any]]]:
+        """At most `limit` replies from `first_turn` on, each with its turn, in order."""
+        async with self._connection() as connection:
+            return await reading.replies(connection, key, first_turn, limit)
+
     async def chains(self, namespace: str, conversation: str) -> list[Chain]:
         """Every life of a conversation, oldest first."""
         async with self._connection() as connection:

@@ -19,7 +19,7 @@ select seq, role, content, at, tokens, pinned, failed from perdure.messages
 where chain_id = %s and seq between %s and %s order by seq limit %s
 """
 _FIELDS = """
-o.id, o.level, o.content, o.start_time, o.end_time, o.first_seq, o.last_seq, o.message_count,
+o.id, o.level, o.content, o.facts, o.start_time, o.end_time, o.first_seq, o.last_seq, o.message_count,
 o.original_tokens, o.compressed_tokens, o.created_at, o.sources, o.method, o.model,
 o.prompt_version, o.identity
 """
@@ -32,9 +32,13 @@ where o.chain_id = %(chain)s and o.last_seq <= %(last_seq)s and not exists (
 """
 _OBSERVATION = f"{_OBSERVATIONS} and o.id = %(id)s"
 _LEDGER = """
-select l.n, l.entry, o.content from perdure.ledger l
+select l.n, l.entry, o.content, o.facts from perdure.ledger l
 left join perdure.observations o on o.chain_id = l.chain_id and o.id = l.observation_id
 where l.chain_id = %s and l.n between %s and %s order by l.n desc limit %s
+"""
+_REPLIES = """
+select turn, reply from perdure.replies
+where chain_id = %s and turn between %s and %s order by turn limit %s
 """
 _REPLY = "select reply from perdure.replies where chain_id = %s and turn = %s"
 
@@ -118,13 +122,15 @@ async def ledger(
             cursor = await connection.execute(
                 _LEDGER, [segment.chain_id, first, last, limit - len(found)]
             )
-            found += [(n, _row(entry, text)) for n, entry, text in await cursor.fetchall()]
+            found += [
+                (n, _row(entry, text, facts)) for n, entry, text, facts in await cursor.fetchall()
+            ]
     return found[::-1]
 
 
-def _row(entry: str, content: str | None) -> LedgerRow:
+def _row(entry: str, content: str | None, facts: list[str] | None) -> LedgerRow:
     fields = json.loads(entry)
-    fields["observation"]["content"] = content or ""
+    fields["observation"] |= {"content": content or "", "facts": facts or []}
     return LedgerRow.model_validate(fields)
 
 
@@ -137,3 +143,18 @@ async def reply(connection: AsyncConnection, key: ChainKey, turn: int) -> dict[s
                 found: dict[str, Any] = json.loads(row[0])
                 return found
     return None
+
+
+async def replies(
+    connection: AsyncConnection, key: ChainKey, first: int, limit: int
+) -> list[tuple[int, dict[str, Any]]]:
+    """See `Archive.replies`."""
+    found: list[tuple[int, dict[str, Any]]] = []
+    for segment in reversed(await read_line(connection, key)):
+        start, end = _within(segment.turns, first, END)
+        if start <= end and len(found) < limit:
+            cursor = await connection.execute(
+                _REPLIES, [segment.chain_id, start, end, limit - len(found)]
+            )
+            found += [(turn, json.loads(text)) for turn, text in await cursor.fetchall()]
+    return found

@@ -63,6 +63,7 @@ def observation_row(entry: Observation) -> Row:
         (
             entry.level,
             entry.content,
+            entry.facts,
             entry.start_time,
             entry.end_time,
             entry.first_seq,
@@ -83,12 +84,13 @@ def observation_row(entry: Observation) -> Row:
 def ledger_row(n: int, row: LedgerRow) -> Row:
     """Columns observation_id, entry; raises `ArchiveError`.
 
-    The summary's text is left out: it stands in the observation, and a conversation's own
-    window of rows drops it too, which must not make another row of it.
+    The summary's text and facts are left out: they stand in the observation, and a conversation's
+    own window of rows drops them too, which must not make another row of it.
     """
     refuse_unstorable(row.model_dump(), f"Ledger row {n}")
     entry = row.model_dump(mode="json", exclude_defaults=True)
     entry["observation"].pop("content")
+    entry["observation"].pop("facts", None)
     return Row(n, sha256(entry), (row.observation.id, canonical_json(entry)))
 
 

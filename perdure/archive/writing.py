@@ -51,10 +51,10 @@ _OBSERVATION_HASHES = (
     "on t.chain_id = s.chain_id and t.last_seq <= s.last where t.id = any(%(keys)s)"
 )
 _INSERT_OBSERVATION: LiteralString = (
-    "insert into perdure.observations (chain_id, id, sha256, level, content, start_time, "
+    "insert into perdure.observations (chain_id, id, sha256, level, content, facts, start_time, "
     "end_time, first_seq, last_seq, message_count, original_tokens, compressed_tokens, "
     "created_at, sources, method, model, prompt_version, identity) values "
-    "(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+    "(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 )
 
 

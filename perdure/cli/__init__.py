@@ -15,15 +15,19 @@ from temporalio.service import RPCError
 from perdure.cli import logs
 from perdure.cli.chat import chat
 from perdure.cli.control import close, compact
+from perdure.cli.deleting import delete
 from perdure.cli.demo import demo
 from perdure.cli.importing import import_
 from perdure.cli.listing import list_
-from perdure.cli.look import compactions, context, memory, status, transcript
+from perdure.cli.look import context, memory, status
 from perdure.cli.output import readable
+from perdure.cli.past import compactions, show_, transcript
 from perdure.cli.replaying import replay
 from perdure.cli.sending import send
 from perdure.cli.serving import serve, worker
 from perdure.cli.session import Stopped
+from perdure.cli.transfer import export, restore
+from perdure.cli.verifying import verify
 from perdure.errors import PerdureError
 
 app = typer.Typer(
@@ -41,9 +45,12 @@ _PANELS: dict[str, dict[str, Callable[..., Any]]] = {
         "context": context,
         "memory": memory,
         "compactions": compactions,
+        "show": show_,
         "transcript": transcript,
+        "verify": verify,
         "replay": replay,
     },
+    "Move": {"export": export, "restore": restore, "delete": delete},
     "Run": {"demo": demo, "serve": serve, "worker": worker},
 }
 for _panel, _commands in _PANELS.items():

@@ -7,10 +7,9 @@ import typer
 
 from perdure.cli.listing import state_of
 from perdure.cli.options import Id, Json
-from perdure.cli.output import console, counted, emit, say, show, styled, when
+from perdure.cli.output import emit, say, show
 from perdure.cli.session import run, session
 from perdure.cli.tables import (
-    compactions_table,
     context_lines,
     memory_table,
     status_table,
@@ -57,39 +56,6 @@ def memory(id: Id, as_json: Json = False) -> None:  # noqa: A002
     """Show the levels of the memory, their ranges and budgets."""
     found = _asked(id, Conversation.memory)
     emit(found) if as_json else show(memory_table(found))
-
-
-def compactions(id: Id, as_json: Json = False) -> None:  # noqa: A002
-    """Show the last compactions: what became of how much."""
-    found = _asked(id, Conversation.compactions)
-    if as_json:
-        emit(found)
-    elif found:
-        show(compactions_table(found))
-    else:
-        say("nothing has been compacted yet")
-
-
-def transcript(id: Id, as_json: Json = False) -> None:  # noqa: A002
-    """Show the messages that still stand verbatim in the workflow."""
-    found = _asked(id, Conversation.transcript)
-    if as_json:
-        emit(found)
-        return
-    if not found:
-        say("no message stands verbatim")
-    elif found[0]["seq"]:
-        say(f"{counted(found[0]['seq'], 'earlier message')} compacted", "dim")
-    for message in found:
-        _say_message(message)
-
-
-def _say_message(message: dict[str, Any]) -> None:
-    marks = "".join(f", {mark}" for mark in ("pinned", "failed") if message.get(mark))
-    heading = styled(f"{message['seq']} {message['role']}", "bold")
-    heading.append(f"  {when(message['at'])}{marks}", "dim")
-    console().print(heading)
-    say(message["text"])
 
 
 def status(id: Id, as_json: Json = False) -> None:  # noqa: A002

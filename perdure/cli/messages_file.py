@@ -38,7 +38,7 @@ def parse_file(text: str) -> MessageFile:
         messages = [(f"message {number}", item) for number, item in enumerate(items, start=1)]
     checked = [_message(place, item) for place, item in messages]
     # Checks what only the messages together can show: calls of tools and their results.
-    parse_import(checked)
+    parse_import(checked, stored=True)
     return MessageFile(checked, system)
 
 
@@ -91,7 +91,7 @@ def _message(place: str, item: Any) -> dict[str, Any]:
     if times:
         message["at"] = times[0]
     try:
-        return parse_imported(message).model_dump(mode="json")
+        return parse_imported(message, stored=True).model_dump(mode="json")
     except ContentError as error:
         raise Refused(f"{place}: {error}") from None
 

@@ -17,6 +17,7 @@ from typing import Any, NoReturn, TypeVar
 from temporalio.client import Client
 
 from perdure.archive import Archive
+from perdure.cli.output import remark
 from perdure.connect import DEFAULT_PORT, Servers, connect, servers
 from perdure.contract import ConversationConfig
 from perdure.conversation import Conversation
@@ -51,10 +52,13 @@ class Session:
         )
 
     async def open(self, id: str, config: ConversationConfig | None = None) -> Conversation:  # noqa: A002
-        """See `Conversation.open`."""
-        return await Conversation.open(
+        """See `Conversation.open`; says so when a conversation that had ended is resumed."""
+        conversation = await Conversation.open(
             self.client, id, config, task_queue=self.settings.task_queue, archive=self.archive
         )
+        if conversation.resumed:
+            remark(f"{id} had ended and is resumed")
+        return conversation
 
 
 @asynccontextmanager

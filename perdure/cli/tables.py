@@ -49,11 +49,14 @@ def memory_table(found: Mapping[str, Any]) -> RenderableType:
 
 def compactions_table(found: Sequence[Mapping[str, Any]]) -> Table:
     """Rows of the ledger, oldest first."""
-    rows = table("when", ">level", ">messages", ">tokens", ">left", ">ratio", "method", "model")
+    rows = table(
+        "when", "entry", ">level", ">messages", ">tokens", ">left", ">ratio", "method", "model"
+    )
     for row in found:
         entry = row["observation"]
         rows.add_row(
             when(row["at"]),
+            entry["id"],
             str(entry["level"]),
             span(entry["first_seq"], entry["last_seq"]),
             f"{row['source_tokens']:,}",

@@ -29,6 +29,8 @@ IMPORT_BLOCKS = (
 _HIDDEN = ("thinking", "redacted_thinking")
 # What one picture costs at most, from Anthropic's rule width x height / 750 after scaling.
 IMAGE_TOKENS = 1_600
+_SHA256 = re.compile("[0-9a-f]{64}")
+_MOST = 2**31
 # PostgreSQL text and UTF-8 both refuse these.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -50,9 +52,16 @@ def clean(value: Any) -> Any:
 
 def _stored_fault(stored: Any) -> str | None:
     wanted = {"sha256": str, "size": int, "tokens": int, "full": bool, "head": str, "tail": str}
-    if isinstance(stored, Mapping) and all(isinstance(stored.get(k), wanted[k]) for k in wanted):
-        return None
-    return f"a reference to a stored block needs {', '.join(wanted)}"
+    if not isinstance(stored, Mapping) or not all(
+        isinstance(stored.get(k), wanted[k]) for k in wanted
+    ):
+        return f"a reference to a stored block needs {', '.join(wanted)}"
+    if not _SHA256.fullmatch(stored["sha256"]):
+        return "the sha256 of a stored block must be 64 hexadecimal digits"
+    # What it claims to weigh moves the budgets, and is added up.
+    if not (0 < stored["size"] < _MOST and 0 < stored["tokens"] < _MOST):
+        return f"size and tokens of a stored block must lie between 0 and {_MOST:,}"
+    return None
 
 
 def _block_fault(block: Any, allowed: Sequence[str]) -> str | None:

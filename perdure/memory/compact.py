@@ -50,11 +50,12 @@ class Plan(BaseModel):
 
 
 class Compacted(BaseModel):
-    """What a compaction activity gives back for one part."""
+    """What a compaction activity gives back for one part; `tokens` are of content and facts."""
 
     model_config = ConfigDict(frozen=True)
 
     content: str
+    facts: list[str] = []
     tokens: int
     method: Method
     model: str
@@ -87,9 +88,16 @@ def identity(
     return named[:32]
 
 
-def _part(level: int, sources: Sequence[Message | Observation], ratio: float) -> Part:
+def _weigh(memory: Memory, sources: Sequence[Message | Observation]) -> int:
+    """What the sources take in the context now; elided messages take little of it."""
+    return sum(memory.weigh(s) if isinstance(s, Message) else s.weight for s in sources)
+
+
+def _part(
+    memory: Memory, level: int, sources: Sequence[Message | Observation], ratio: float
+) -> Part:
     first, last = sources[0], sources[-1]
-    tokens = sum(s.weight for s in sources)
+    tokens = _weigh(memory, sources)
     return Part(
         level=level,
         first_seq=first.seq if isinstance(first, Message) else first.first_seq,
@@ -99,8 +107,8 @@ def _part(level: int, sources: Sequence[Message | Observation], ratio: float) ->
     )
 
 
-def _kept_from(
-    messages: Sequence[Message], policy: MemoryPolicy, open_from: int, crowded: bool
+def kept_from(
+    messages: Sequence[Message], policy: MemoryPolicy, open_from: int, crowded: bool = False
 ) -> int:
     """Index where the verbatim tail starts: a cut, never behind `open_from`.
 
@@ -119,11 +127,14 @@ def _kept_from(
     return max(cut for cut in cuts(messages) if cut <= start)
 
 
-def _chunks(messages: Sequence[Message], end: int, chunk: int) -> list[Sequence[Message]]:
-    """`messages[:end]` in runs of about `chunk` tokens, each from cut to cut.
+def _chunks(memory: Memory, end: int, chunk: int) -> list[Sequence[Message]]:
+    """The first `end` messages in runs of about `chunk` tokens, each from cut to cut.
+
+    Whole messages are what the summariser reads, so it is those that are weighed.
 
     What is left at the end and too small to be worth an entry waits for the next time.
     """
+    messages = memory.messages
     total = sum(m.weight for m in messages[:end])
     even = total / max(1, round(total / chunk))
     chunks: list[Sequence[Message]] = []
@@ -133,7 +144,7 @@ def _chunks(messages: Sequence[Message], end: int, chunk: int) -> list[Sequence[
             continue
         weight = sum(m.weight for m in messages[start:cut])
         full = cut == end or done + weight >= even * (len(chunks) + 1)
-        if full and weight >= MIN_SOURCE:
+        if full and _weigh(memory, messages[start:cut]) >= MIN_SOURCE:
             chunks.append(messages[start:cut])
             start, done = cut, done + weight
     return chunks
@@ -144,20 +155,38 @@ def _observe(
 ) -> list[Part]:
     offset = memory.next_seq - len(memory.messages)
     open_from = len(memory.messages) if open_seq is None else open_seq - offset
-    end = _kept_from(memory.messages, policy, open_from, crowded)
+    end = kept_from(memory.messages, policy, open_from, crowded)
     return [
-        _part(1, chunk, policy.target_ratio)
-        for chunk in _chunks(memory.messages, end, policy.observe_chunk)
+        _part(memory, 1, chunk, policy.target_ratio)
+        for chunk in _chunks(memory, end, policy.observe_chunk)
     ]
 
 
 def _reflect(memory: Memory, policy: MemoryPolicy, level: int) -> list[Part]:
     entries = memory.level(level)
     half, taken, weight = memory.level_tokens(level) / 2, 0, 0
-    while weight < half or taken < min(2, len(entries)):
+    while weight < half or (weight < MIN_SOURCE and taken < len(entries)):
         weight += entries[taken].weight
         taken += 1
-    return [_part(level + 1, entries[:taken], policy.reflect_ratio)] if weight >= MIN_SOURCE else []
+    if weight < MIN_SOURCE:
+        return []
+    return [_part(memory, level + 1, entries[:taken], policy.reflect_ratio)]
+
+
+def _reflect_ahead(memory: Memory, policy: MemoryPolicy, parts: Sequence[Part]) -> list[Part]:
+    """Reflections that the results of `parts` will make due, level by level.
+
+    Made at the same time and taken in together, they break the provider's prompt cache once.
+    """
+    ahead: list[Part] = []
+    coming, level = sum(p.target_tokens + ENTRY_OVERHEAD for p in parts), 1
+    while memory.level_tokens(level) + coming > policy.budget(level):
+        made = _reflect(memory, policy, level) if memory.level(level) else []
+        if not made:
+            break
+        ahead += made
+        coming, level = made[0].target_tokens + ENTRY_OVERHEAD, level + 1
+    return ahead
 
 
 def _frugal(policy: MemoryPolicy) -> MemoryPolicy:
@@ -168,7 +197,7 @@ def _frugal(policy: MemoryPolicy) -> MemoryPolicy:
 
 def state_bytes(memory: Memory) -> int:
     """UTF-8 bytes of the parts of the memory that grow: messages, entries, pins."""
-    texts = [o.content for o in memory.observations] + [p.text for p in memory.pins]
+    texts = [o.body for o in memory.observations] + [p.text for p in memory.pins]
     return sum(len(t.encode()) for t in texts) + sum(m.size for m in memory.messages)
 
 
@@ -185,9 +214,9 @@ def next_compaction(
     `open_seq` is the message that a turn in progress answers; it and what follows stay.
     `now` asks for a compaction of the messages below any threshold. Messages come before
     levels: from `observe_at` of their budget in the background, from the whole budget (or
-    `message_limit`, or the byte budget) before the next model call. A level over its budget
-    has its oldest half reflected in the background. From `emergency_at` of the window the
-    plan is an emergency, which is met without a model.
+    `message_limit`, or the byte budget) before the next model call. A level that is over its
+    budget, or will be with what is being made, has its oldest half reflected. From
+    `emergency_at` of the window the plan is an emergency, which is met without a model.
     """
     if not policy.enabled and not now:
         return None
@@ -202,7 +231,7 @@ def next_compaction(
         parts = _observe(memory, _frugal(policy) if full else policy, open_seq, crowded)
         if parts:
             urgency: Urgency = "emergency" if full else "blocking" if over else "background"
-            return Plan(urgency=urgency, parts=parts)
+            return Plan(urgency=urgency, parts=[*parts, *_reflect_ahead(memory, policy, parts)])
     for level in reversed(memory.levels):
         weight = memory.level_tokens(level)
         if weight > policy.budget(level) or (full and level == min(memory.levels)):
@@ -248,6 +277,7 @@ def _entry(memory: Memory, part: Part, result: Compacted, at: datetime) -> Obser
         id=f"L{part.level}.{part.first_seq}-{part.last_seq}",
         level=part.level,
         content=result.content,
+        facts=result.facts,
         start_time=min([m.at for m in messages] + [e.start_time for e in entries]),
         end_time=max([m.at for m in messages] + [e.end_time for e in entries]),
         first_seq=part.first_seq,
@@ -294,6 +324,8 @@ def apply(
                     "messages": memory.messages[taken:],
                     "observations": [*memory.observations, entry],
                     "pins": [*memory.pins, *pins],
+                    "elided": {s: e for s, e in memory.elided.items() if s > part.last_seq},
+                    "light_from": 0,
                 }
             )
         ), entry

@@ -1,5 +1,7 @@
 """What a compaction leaves in place of a range of messages."""
 
+import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -8,14 +10,34 @@ from pydantic import BaseModel, ConfigDict
 Method = Literal["model", "extractive"]
 # The heading line and the block around each entry in a request.
 ENTRY_OVERHEAD = 24
+_DATED = re.compile(r"(\d{1,2} [A-Z][a-z]+ \d{4}): ")
+
+
+def dated(fact: str) -> tuple[str, str]:
+    """The day that a fact begins with, "8 May 2023" or "", and its clause."""
+    day = _DATED.match(fact)
+    return (day[1], fact[day.end() :]) if day else ("", fact)
+
+
+def body(content: str, facts: Sequence[str]) -> str:
+    """What an entry says: its content, then `Facts:` with a date line a day and a line a fact."""
+    lines = [content, "Facts:"] if facts else [content]
+    written = ""
+    for day, clause in map(dated, facts):
+        if day != written:
+            lines.append(f"{day}:")
+            written = day
+        lines.append(clause)
+    return "\n".join(lines)
 
 
 class Observation(BaseModel):
     """An entry of level 1 (an observation) or above (a reflection).
 
     It stands for the messages `first_seq..last_seq`, both included. `original_tokens`
-    counts those messages as they were, `compressed_tokens` counts `content`. `sources` are
-    the ids of the entries it was made from, empty at level 1. `identity` names the
+    counts those messages as they were, `compressed_tokens` counts `body`. `facts` are clauses
+    that must survive and that `content` does not say, word for word, each behind its day
+    ("8 May 2023: ..."): the user's, "assistant: ...", or "called ..." for a tool. `sources` are the ids of the entries it was made from, empty at level 1. `identity` names the
     compaction: the hash of source, target, instructions, prompt version and model.
     """
 
@@ -24,6 +46,7 @@ class Observation(BaseModel):
     id: str
     level: int
     content: str
+    facts: list[str] = []
     start_time: datetime
     end_time: datetime
     first_seq: int
@@ -54,6 +77,11 @@ class Observation(BaseModel):
         return f"[Summary {start} - {end}]"
 
     @property
+    def body(self) -> str:
+        """Content and facts."""
+        return body(self.content, self.facts)
+
+    @property
     def text(self) -> str:
-        """Heading and content, as the model reads them."""
-        return f"{self.heading}\n{self.content}"
+        """Heading, content and facts, as the model reads them."""
+        return f"{self.heading}\n{self.body}"

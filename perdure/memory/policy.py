@@ -28,6 +28,7 @@ class MemoryPolicy(BaseModel):
     target_ratio: Ratio = 5.0
     reflect_ratio: Ratio = 2.5
     observe_chunk: Tokens = 6_000
+    light_at: Share = 0.70
     observe_at: Share = 0.85
     emergency_at: Share = 0.95
     context_window: Annotated[int, Field(ge=1_000, le=10_000_000)] = 200_000

@@ -5,7 +5,8 @@ from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict
 
-from perdure.memory.blocks import Block, is_blank
+from perdure.memory.blocks import Block, is_blank, to_text
+from perdure.memory.elision import shown
 from perdure.memory.groups import cuts
 from perdure.memory.message import Message
 from perdure.memory.observation import ENTRY_OVERHEAD, Observation
@@ -102,27 +103,29 @@ def _merged(turns: Sequence[tuple[str, list[Block]]]) -> list[dict[str, object]]
     return [{"role": role, "content": blocks} for role, blocks in merged]
 
 
-def _shown(content: Sequence[Block]) -> list[Block]:
+def _sent(content: Sequence[Block]) -> list[Block]:
     """The blocks as they are sent; a reference to a whole block is resolved when it is sent."""
-    shown = [b if not is_stored(b) or b["stored"]["full"] else cut(b) for b in content]
-    return [b for b in shown if not is_blank(b)]
+    sent = [b if not is_stored(b) or b["stored"]["full"] else cut(b) for b in content]
+    return [b for b in sent if not is_blank(b)]
 
 
 def _projected(
+    held: Memory,
     entries: Sequence[Observation],
-    pins: Sequence[Pin],
     messages: Sequence[Message],
     system: str,
     system_tokens: int,
 ) -> Context:
-    memory = _memory_blocks(entries, pins)
+    memory = _memory_blocks(entries, held.pins)
     turns: list[tuple[str, list[Block]]] = [("user", memory)] if memory else []
-    turns += [(m.role, _shown(m.content)) for m in messages if not m.failed]
-    weight = sum(m.weight for m in messages)
+    turns += [
+        (m.role, _sent(shown(m.content, held.elided.get(m.seq)))) for m in messages if not m.failed
+    ]
+    weight = sum(held.weigh(m) for m in messages)
     return Context(
         system=system,
         messages=_merged(turns),
-        tokens=system_tokens + _memory_weight(entries, pins) + weight,
+        tokens=system_tokens + _memory_weight(entries, held.pins) + weight,
         memory_blocks=len(memory),
     )
 
@@ -132,7 +135,7 @@ def project(memory: Memory, system: str, system_tokens: int) -> Context:
 
     Between compactions it only grows at its end, so the provider's prompt cache holds.
     """
-    return _projected(memory.observations, memory.pins, memory.messages, system, system_tokens)
+    return _projected(memory, memory.observations, memory.messages, system, system_tokens)
 
 
 def project_within(memory: Memory, system: str, system_tokens: int, max_tokens: int) -> Context:
@@ -143,10 +146,10 @@ def project_within(memory: Memory, system: str, system_tokens: int, max_tokens: 
     room = max_tokens - system_tokens - _memory_weight([], memory.pins) - FRAME_TOKENS
     start = len(memory.messages)
     for place in reversed(cuts(memory.messages)):
-        if sum(m.weight for m in memory.messages[place:]) > room:
+        weight = sum(memory.weigh(m) for m in memory.messages[place:start])
+        if weight > room:
             break
-        start = place
-    room -= sum(m.weight for m in memory.messages[start:])
+        start, room = place, room - weight
     entries: list[Observation] = []
     if start == 0:
         for entry in reversed(memory.observations):
@@ -154,21 +157,21 @@ def project_within(memory: Memory, system: str, system_tokens: int, max_tokens: 
             if room < 0:
                 break
             entries.insert(0, entry)
-    return _projected(entries, memory.pins, memory.messages[start:], system, system_tokens)
+    return _projected(memory, entries, memory.messages[start:], system, system_tokens)
 
 
 def context_text(memory: Memory) -> str:
     """The context without the system prompt, for people: blocks joined by a blank line."""
     entries = [entry.text for entry in memory.observations]
     pins = [_pin_text(memory.pins)] if memory.pins else []
-    messages = [f"{m.role}: {m.text}" for m in memory.messages if not m.failed]
+    messages = [
+        f"{m.role}: {text}"
+        for m in memory.messages
+        if not m.failed and (text := to_text(shown(m.content, memory.elided.get(m.seq))))
+    ]
     return "\n\n".join([*entries, *pins, *messages])
 
 
 def context_tokens(memory: Memory, system_tokens: int) -> int:
     """What `project` weighs, without building it."""
-    return (
-        system_tokens
-        + _memory_weight(memory.observations, memory.pins)
-        + sum(m.weight for m in memory.messages)
-    )
+    return system_tokens + _memory_weight(memory.observations, memory.pins) + memory.message_tokens

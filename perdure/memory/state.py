@@ -6,7 +6,8 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict
 
 from perdure.memory.blocks import Block
-from perdure.memory.message import Message, Role
+from perdure.memory.elision import Elision
+from perdure.memory.message import MESSAGE_OVERHEAD, Message, Role
 from perdure.memory.observation import Observation
 
 # The projection that a new conversation starts with; raised when its bytes would change.
@@ -33,6 +34,8 @@ class Memory(BaseModel):
 
     `observations` stand in the order of what they cover, so highest level first, and
     `messages` follow them without a gap. `raw_tokens` weighs every message ever accepted.
+    `elided` holds by seq what messages of the tail show instead of all that they say;
+    `light_from` are the message tokens below which nothing more is elided.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -43,6 +46,8 @@ class Memory(BaseModel):
     pins: list[Pin] = []
     next_seq: int = 0
     raw_tokens: int = 0
+    elided: dict[int, Elision] = {}
+    light_from: int = 0
 
     def level(self, number: int) -> list[Observation]:
         """The entries of one level, oldest first."""
@@ -55,8 +60,15 @@ class Memory(BaseModel):
 
     @property
     def message_tokens(self) -> int:
-        """Tokens of the verbatim tail."""
-        return sum(m.weight for m in self.messages)
+        """Tokens of the verbatim tail, as it is shown."""
+        if not self.elided:
+            return sum(m.weight for m in self.messages)
+        return sum(self.weigh(m) for m in self.messages)
+
+    def weigh(self, message: Message) -> int:
+        """Tokens that a message of the tail takes in the context, where it may be elided."""
+        elision = self.elided.get(message.seq)
+        return message.weight if elision is None else elision.tokens + MESSAGE_OVERHEAD
 
     def level_tokens(self, number: int) -> int:
         """Tokens of one level above the messages."""
@@ -127,12 +139,16 @@ def with_counts(memory: Memory, counts: Mapping[int, int]) -> Memory:
 
 
 def mark(memory: Memory, seq: int, *, failed: bool = False, pinned: bool = False) -> Memory:
-    """The memory with one message of the tail marked; unchanged when it is not there."""
+    """The memory with one message of the tail marked; unchanged when it is not there.
+
+    A mark puts the whole message back in the place of its stubs.
+    """
     messages = [
         m.changed(failed=failed or m.failed, pinned=pinned or m.pinned) if m.seq == seq else m
         for m in memory.messages
     ]
-    return memory.model_copy(update={"messages": messages})
+    elided = {s: elision for s, elision in memory.elided.items() if s != seq}
+    return memory.model_copy(update={"messages": messages, "elided": elided})
 
 
 def pin(memory: Memory, text: str, at: datetime, tokens: int) -> Memory:

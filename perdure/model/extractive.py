@@ -23,17 +23,19 @@ def summarise_extractively(call: SummaryCall) -> Summary:
     messages = [s for s in call.sources if isinstance(s, Message)]
     entries = [s for s in call.sources if isinstance(s, Observation)]
     if messages:
-        content = observe(_turns(messages), call.target_tokens, count)
+        turns = [Turn(m.seq, m.role, m.at, m.text) for m in telling(messages)]
+        content = observe(turns, call.target_tokens, count)
     else:
         content = reflect([_dated(entry) for entry in entries], call.target_tokens, count)
     return Summary(content, "extractive", MODEL, PROMPT_VERSION)
 
 
-def _turns(messages: Sequence[Message]) -> list[Turn]:
-    turns = [Turn(m.seq, m.role, m.at, m.text) for m in messages if not m.failed]
-    return [t for t in turns if not t.text.startswith(LABEL)] or turns
+def telling(messages: Sequence[Message]) -> list[Message]:
+    """The messages without failed ones and without replies of the offline assistant."""
+    whole = [m for m in messages if not m.failed]
+    return [m for m in whole if not m.text.startswith(LABEL)] or whole
 
 
 def _dated(entry: Observation) -> str:
     """Its text behind the day on which it starts, for lines that no date line precedes."""
-    return f"{entry.start_time.date().isoformat()}:\n{entry.content}"
+    return f"{entry.start_time.date().isoformat()}:\n{entry.body}"

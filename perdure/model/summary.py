@@ -107,4 +107,4 @@ def _message(message: Message) -> str:
 
 def _observation(entry: Observation) -> str:
     start, end = (t.strftime("%Y-%m-%d") for t in (entry.start_time, entry.end_time))
-    return f'<observation from="{start}" to="{end}">\n{_inert(entry.content)}\n</observation>'
+    return f'<observation from="{start}" to="{end}">\n{_inert(entry.body)}\n</observation>'

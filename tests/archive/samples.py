@@ -53,7 +53,7 @@ def row(entry: Observation, turn: int) -> LedgerRow:
         turn=turn,
         urgency="background",
         observation=entry,
-        sha256=sha256(entry.content),
+        sha256=sha256(entry.body),
         source_tokens=500,
         ms=12,
         usage=Usage(input=500, output=100),

@@ -60,13 +60,12 @@ async def test_compact_on_request_and_what_it_leaves(cli: Cli, fresh: str) -> No
     assert fresh in [row["id"] for row in listed.json if row["state"] == "open"]
 
 
-async def test_a_closed_conversation_shows_itself_and_takes_nothing(cli: Cli, fresh: str) -> None:
+async def test_a_closed_conversation_shows_itself_and_is_resumed(cli: Cli, fresh: str) -> None:
     await cli("send", fresh, "--wait", "My rye starter is called Clementine.")
     closed = await cli("close", fresh)
     assert "Clementine" in closed.text
-    refused = await asyncio.gather(
-        cli("send", fresh, "hello"),
-        cli("chat", fresh, stdin="hello\n"),
-    )
-    assert {each.error for each in refused} == {f"the conversation '{fresh}' has ended"}
     assert "closed" in (await cli("status", fresh)).text
+    assert (await cli("compact", fresh)).error == f"the conversation '{fresh}' has ended"
+    asked = await cli("send", fresh, "--wait", "What is my rye starter called?")
+    assert "Clementine" in asked.text
+    assert asked.err == f"{fresh} had ended and is resumed\n"

@@ -134,7 +134,6 @@ class Scripted:
             counts=_counts(found["uncounted"]),
             system_tokens=weigh(context.system),
             usage=Usage(input=context.tokens, output=10),
-            model="scripted",
         )
 
     @activity.defn(name=OBSERVE)

@@ -10,7 +10,7 @@ from tests.support.talk import Talk, texts, until
 from workflows.state import KNOWN_IDS, ConversationState, Known
 
 CLIENTS = 4
-EACH = 10
+EACH = 6
 
 
 async def test_several_clients_speak_through_many_runs(talk: Talk) -> None:
@@ -118,10 +118,10 @@ async def _has_compacted(talk: Talk) -> bool:
 async def test_queries_answer_between_runs(talk: Talk) -> None:
     """O25."""
     await talk.start({"turns_per_run": 1})
-    for number in range(5):
+    for number in range(3):
         await talk.say(f"message {number}")
     turn = 0
-    while turn < 5:
+    while turn < 3:
         status = await talk.status()
         assert status["turn"] >= turn
         turn = status["turn"]

@@ -40,6 +40,6 @@ async def test_a_queue_that_nobody_serves(client: Client, server_url: str) -> No
     ):
         reply = await asyncio.wait_for(conversation.ask("hello?", id="second"), 20)
         assert reply.text == "I heard: hello?"
-        said = [m["text"] for m in await conversation.transcript() if m["role"] == "user"]
+        said = [m.text async for m in conversation.transcript() if m.role == "user"]
         assert said.count("are you there?") == said.count("hello?") == 1
         await conversation.close()

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from temporalio.client import WorkflowUpdateFailedError
+from temporalio.client import WorkflowQueryFailedError, WorkflowUpdateFailedError
 
 from perdure.contract import Receipt
-from perdure.errors import Refused, TurnFailed
+from perdure.errors import PerdureError, Refused, TurnFailed
 from tests.support.scripted import lasting
 from tests.support.talk import Talk, raw, texts
 
@@ -22,12 +21,9 @@ SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|fim_prefix|>", "<|endofprompt|>"]
 async def test_ask_waits_for_the_reply_and_its_receipt_holds_no_text(talk: Talk) -> None:
     await talk.start()
     receipt = await talk.update("ask", "hello")
-    assert receipt == {
-        "message_id": "#1",
-        "turn": 1,
-        "reply_seq": 1,
-        "stop_reason": "end_turn",
-    }
+    known = {"message_id": "#1", "turn": 1, "reply_seq": 1, "stop_reason": "end_turn"}
+    assert receipt == known
+    assert Receipt.model_validate(receipt) == Receipt(**known)
     reply = await talk.query("reply")
     assert (reply["turn"], reply["seq"], reply["stop_reason"]) == (1, 1, "end_turn")
     assert reply["text"] == "I heard: hello"
@@ -142,21 +138,20 @@ async def test_messages_sent_without_waiting_are_all_in_the_later_requests(talk:
     await talk.check_tiling()
 
 
-@pytest.mark.parametrize(
-    "content", ["", "   ", "\n\t ", [], [{"type": "text", "text": " "}]], ids=repr
-)
-async def test_a_blank_message_is_refused(talk: Talk, content: Any) -> None:
+async def test_a_blank_message_is_refused(talk: Talk) -> None:
+    """O6."""
     await talk.start()
-    with pytest.raises(Refused, match="the message is empty; send some text"):
-        await talk.ask(content)
-    with pytest.raises(Refused, match="the message is empty; send some text"):
-        await talk.facade.send(content)
-    with pytest.raises(WorkflowUpdateFailedError):
-        await talk.update("ask", {"content": content})
-    await talk.signal("user_message", {"content": content})
-    await talk.noted("the message is empty; send some text")
-    await talk.ask("hello")
-    assert await talk.user_texts() == ["hello"]
+    blanks: list[Any] = ["", "   ", "\n\t ", [], [{"type": "text", "text": " "}]]
+    for number, content in enumerate(blanks, start=1):
+        for speak in (talk.facade.ask, talk.facade.send):
+            with pytest.raises(Refused, match="the message is empty; send some text"):
+                await speak(content)
+        with pytest.raises(WorkflowUpdateFailedError):
+            await talk.update("ask", {"content": content})
+        await talk.signal("user_message", {"content": content})
+        await talk.ask(f"hello {number}")
+        assert len(await talk.errors()) == number
+    assert await talk.user_texts() == [f"hello {n + 1}" for n in range(len(blanks))]
 
 
 @pytest.mark.parametrize("size", [2_500_000, 6_000_000])
@@ -182,7 +177,7 @@ async def test_texts_like_special_tokens_are_only_text(offline_talk: Talk) -> No
     assert all(count > 1 for count in counts)
 
 
-@pytest.mark.parametrize("run", ["a", "=", "^", "é", "語"])
+@pytest.mark.parametrize("run", ["a", "^", "語"])
 async def test_a_long_run_of_one_character_holds_nothing_up(offline_talk: Talk, run: str) -> None:
     """O12; that no workflow task failed is looked at behind every test."""
     await offline_talk.start()
@@ -198,12 +193,12 @@ async def test_a_long_run_of_one_character_holds_nothing_up(offline_talk: Talk, 
     assert (await offline_talk.ask("hello")).text
 
 
-@pytest.mark.parametrize("run", [" ", "\n"])
-async def test_a_long_run_of_white_space_is_refused(offline_talk: Talk, run: str) -> None:
+async def test_a_long_run_of_white_space_is_refused(offline_talk: Talk) -> None:
     await offline_talk.start()
-    with pytest.raises(Refused, match="the message is empty"):
-        await offline_talk.ask(run * 100_000)
-    await offline_talk.ask("so" + run * 90_000 + "what")
+    for run in (" ", "\n"):
+        with pytest.raises(Refused, match="the message is empty"):
+            await offline_talk.ask(run * 100_000)
+        await offline_talk.ask("so" + run * 100_000 + "what")
 
 
 async def test_nul_characters_are_replaced_at_the_door(offline_talk: Talk) -> None:
@@ -216,28 +211,21 @@ async def test_nul_characters_are_replaced_at_the_door(offline_talk: Talk) -> No
     assert (await offline_talk.check_context())["system"] == "be\ufffdbrief"
 
 
-@pytest.mark.parametrize("text", ["x\ud83dy", "\udc88", "\udc97 ok"], ids=ascii)
-async def test_half_of_a_surrogate_pair_is_replaced_or_refused(talk: Talk, text: str) -> None:
-    """O13: from Python, where such a text cannot even be put on the wire."""
+async def test_half_of_a_surrogate_pair_from_python_is_replaced(talk: Talk) -> None:
+    """O13: such a text cannot be put on the wire as it is."""
     await talk.start()
-    try:
+    for text in ("x\ud83dy", "\udc88", "\udc97 ok"):
         await talk.ask(text)
-    except Refused as error:
-        assert "\n" not in str(error)  # noqa: PT017
-    try:
         await talk.facade.send(text)
-    except Refused as error:
-        assert "\n" not in str(error)  # noqa: PT017
-    await talk.ask("hello")
-    for said in await talk.user_texts():
-        assert not [c for c in said if 0xD800 <= ord(c) < 0xE000]
+    await talk.turns(6)
+    assert set(await talk.user_texts()) == {"x\ufffdy", "\ufffd", "\ufffd ok"}
 
 
 async def test_naughty_strings_are_carried_word_for_word(offline_talk: Talk) -> None:
     if not BLNS.exists():
         pytest.skip("the Big List of Naughty Strings is not beside this repository")
     naughty = [s for s in json.loads(BLNS.read_text(encoding="utf-8")) if s.strip()]
-    chosen = random.Random(7).sample(naughty, 40)
+    chosen = random.Random(7).sample(naughty, 24)
     await offline_talk.start({"policy": {"message_budget": 20_000}})
     for text in chosen[:8]:
         await offline_talk.ask(text)
@@ -267,12 +255,6 @@ async def test_what_is_pinned_is_never_compacted(talk: Talk) -> None:
     assert "Never mention prices." in "\n".join(texts(small["messages"]))
 
 
-async def test_a_receipt_of_the_contract_reads_what_ask_returns(talk: Talk) -> None:
-    await talk.start()
-    receipt = await talk.update("ask", "hello", type_=Receipt)
-    assert receipt == Receipt(message_id="#1", turn=1, reply_seq=1, stop_reason="end_turn")
-
-
 async def test_the_last_replies_are_kept_word_for_word(talk: Talk) -> None:
     await talk.start({"policy": {"message_budget": 300, "observe_chunk": 150}})
     for number in range(14):
@@ -280,10 +262,11 @@ async def test_the_last_replies_are_kept_word_for_word(talk: Talk) -> None:
     assert (await talk.check_tiling())["messages"]["count"] < 10
     assert (await talk.facade.reply()).text.endswith("the end of 13")
     assert (await talk.facade.reply(6)).text.endswith("the end of 5")
-    with pytest.raises(Refused, match="the reply of turn 2 is not kept"):
-        await talk.facade.reply(2)
-    with pytest.raises(Refused, match="the reply of turn 99 is not kept"):
-        await talk.facade.reply(99)
+    for turn in (2, 99):
+        with pytest.raises(WorkflowQueryFailedError, match=f"the reply of turn {turn} is not kept"):
+            await talk.query("reply", turn)
+        with pytest.raises(PerdureError, match=f"reply of turn {turn} is not"):
+            await talk.facade.reply(turn)
 
 
 async def test_a_reply_that_is_a_failure_is_told_to_the_one_who_asked(talk: Talk) -> None:

@@ -39,6 +39,7 @@ create table perdure.observations (
     id text not null,
     level integer not null,
     content text not null,
+    facts text[] not null,
     start_time timestamptz not null,
     end_time timestamptz not null,
     first_seq bigint not null,
@@ -57,7 +58,7 @@ create table perdure.observations (
 );
 create index observations_range on perdure.observations (chain_id, first_seq);
 
--- `entry` is a ledger row without its summary's text, which stands in observations.
+-- `entry` is a ledger row without its summary's text and facts, which stand in observations.
 create table perdure.ledger (
     chain_id bigint not null references perdure.chains,
     n bigint not null check (n >= 0),

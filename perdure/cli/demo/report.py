@@ -14,6 +14,7 @@ from perdure.cli.demo.progress import by_level
 from perdure.cli.output import DIM, console, counted, say, show, span, styled, table
 from perdure.cli.replaying import lines
 from perdure.cli.tables import bar
+from perdure.memory.observation import body
 
 OPENING = "perdure demo, offline: no key, no network; an extractive engine instead of a model."
 _ORIGINAL_LINES = 12
@@ -103,7 +104,7 @@ def _before_and_after(played: Played) -> None:
         f"{_times(row['source_tokens'], entry['compressed_tokens'])} smaller",
         DIM,
     )
-    show(Padding(styled(entry["content"].strip()), (0, 0, 0, 2)))
+    show(Padding(styled(body(entry["content"], entry["facts"]).strip()), (0, 0, 0, 2)))
 
 
 def _has_text(row: Mapping[str, Any]) -> bool:

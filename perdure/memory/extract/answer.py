@@ -1,5 +1,6 @@
 """The assistant without a model: it answers by quoting what it remembers."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,27 @@ RELEVANT = 350
 NEIGHBOUR = 400
 """Thousandths of its weight which a word of the question has when it stands in the sentence just
 before or after: an answer seldom repeats what was asked."""
+
+
+SORT = 1_300
+"""Thousandths of its score which a sentence has if it holds what the question asks for: a number
+after "how much", a date after "when"."""
+
+_ASKED = (
+    (
+        re.compile(r"\bhow much\b|\bwhat (?:price|sum|amount)\b|多少钱|сколько", re.IGNORECASE),
+        re.compile(r"[$€£¥₹₽]\s?\d|\d\s?(?:[$€£¥₹₽元円%]|(?!(?:st|nd|rd|th)\b)[a-z]{3})", re.IGNORECASE),
+    ),
+    (re.compile(r"\bhow many\b|几个|多少", re.IGNORECASE), re.compile(r"\d")),
+    (
+        re.compile(r"\b(?:when|what (?:day|date|time))\b|什么时候|когда", re.IGNORECASE),
+        re.compile(r"\d|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE),
+    ),
+    (
+        re.compile(r"\b(?:number|code|reference|id)\b", re.IGNORECASE),
+        re.compile(r"(?<![\w,.])(?=[\w-]*\d)[\w-]{4,}(?![,.]?\w)"),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +58,13 @@ def answer(question: str, remembered: Sequence[Remembered], limit: int = 3) -> l
     total = sum(weights.values())
     if not total or limit < 1:
         return []
-    ranks = [(_score(found, index, weights) * 1000 // total, index) for index in range(len(found))]
+    wanted = _wanted(question)
+    ranks = []
+    for index, sentence in enumerate(found):
+        score = _score(found, index, weights) * 1000 // total
+        ranks.append(
+            (score * SORT // 1000 if wanted and wanted.search(sentence.text) else score, index)
+        )
     ranks.sort(reverse=True)
     quotes: dict[str, Quote] = {}
     for score, index in ranks:
@@ -46,6 +74,11 @@ def answer(question: str, remembered: Sequence[Remembered], limit: int = 3) -> l
         if sentence.text not in quotes and not is_question(sentence.text):
             quotes[sentence.text] = Quote(sentence.text, sentence.when, sentence.role, score)
     return list(quotes.values())
+
+
+def _wanted(question: str) -> re.Pattern[str] | None:
+    """What a sentence holds that answers a question of this sort."""
+    return next((held for asked, held in _ASKED if asked.search(question)), None)
 
 
 def _sentences(remembered: Sequence[Remembered]) -> list[_Sentence]:

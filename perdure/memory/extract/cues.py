@@ -17,10 +17,13 @@ class Cue(Enum):
     TIME = "time"
     AMOUNT = "amount"
     LISTING = "listing"
+    HEALTH = "health"
+    IDENTIFIER = "identifier"
+    MONEY = "money"
 
 
 _CONSTRAINT = re.compile(
-    r"^(?:(?:please|also|and|but|so|ok|okay|remember|important|note|rule|one (?:more )?thing)[,:!]?"
+    r"(?:^|: )(?:(?:please|also|and|but|so|ok|okay|remember|important|note|rule|one (?:more )?thing)[,:!]?"
     r" (?:that )?)*"
     r"(?:never(?! (?:mind|too|been|had|seen|heard|knew|thought|again|ever|a |the |gets?\b"
     r"|stop|give up|let ))"
@@ -28,7 +31,7 @@ _CONSTRAINT = re.compile(
     r"|(?:do not|don['’]t) ever|under no circumstances)\b"
     r"|\b(?:you|it|we|answers?|repl(?:y|ies)|the assistant)"
     r" (?:must|should|may|shall) (?:never|always|not)\b"
-    r"|\byou must\b(?! (?:have|feel|be (?:so|very|really|proud|happy|excited|tired))\b)"
+    r"|\byou must\b(?! (?:have|feel|love|like|miss|enjoy|see|try|be (?:so|very|really|proud|happy|excited|tired))\b)"
     r"|\bmust (?:not|never|always)\b|\bfrom now on\b|\bunder no circumstances\b"
     r"|\bmake sure (?:that )?(?:you|to)\b.{0,20}\b(?:never|always)\b"
     r"|\b(?:please|i need you to|i want you to) (?:never|always|do not|don['’]t)\b"
@@ -111,6 +114,23 @@ _AMOUNT = re.compile(
 _LISTING = re.compile(
     r"[^,，、]{2,40}(?:, |，|、)[^,，、]{2,40}(?:, (?:and |or )?|，|、|,? (?:and|or) )[^,，、]{2}"
 )
+_HEALTH = re.compile(
+    r"\b(?:allerg\w+|anaphyla\w+|intoleran\w+|hives|coeliac|celiac|diabet\w+|insulin|asthma\w*|epilep\w+"
+    r"|vegan|vegetarian|pescatarian|kosher|halal|(?:gluten|lactose|dairy|nut)[- ]free|pregnan\w+"
+    r"|medication|penicillin|antibiotics?|blood (?:type|pressure|thinner\w*)|epipen|pacemaker"
+    r"|wheelchair|deaf|colou?r[- ]?blind|dyslexi\w+|phobia)\b"
+    r"|\b(?:can(?:not|['’]t)) (?:eat|drink|have|digest|tolerate|take|hear|see|walk|lift)\b"
+    r"|过敏|素食|糖尿病|怀孕|アレルギー|аллерги\w+|диабет\w*|حساسية|एलर्जी|แพ้",
+    re.I,
+)
+_IDENTIFIER = re.compile(
+    r"(?<![\w@#-])(?=[\w-]*\d)(?=[\w-]*[A-Z_])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*(?![\w-])"
+    r"|\b(?:number|extension|code|pin|id|no\.)(?: \w+){0,5} #?\d{3,}\b",
+)
+_MONEY = re.compile(
+    r"[$€£¥₹₽]\s?\d|\d\s?(?:[$€£¥₹₽元円]|(?:euros?|eur|dollars?|usd|pounds?|gbp|francs?|yen|rupees?|руб)\b)",
+    re.IGNORECASE,
+)
 _PATTERNS = (
     (Cue.CONSTRAINT, _CONSTRAINT),
     (Cue.CORRECTION, _CORRECTION),
@@ -122,6 +142,9 @@ _PATTERNS = (
     (Cue.TIME, _TIME),
     (Cue.AMOUNT, _AMOUNT),
     (Cue.LISTING, _LISTING),
+    (Cue.HEALTH, _HEALTH),
+    (Cue.IDENTIFIER, _IDENTIFIER),
+    (Cue.MONEY, _MONEY),
 )
 
 

@@ -70,8 +70,8 @@ def read(text: str) -> Iterator[Line]:
                 fenced = []
             continue
         found = _day(raw)
-        if found:
-            day = found
+        if found or raw == "Facts:":
+            day = found or day
             continue
         speaker = _SPEAKER.match(raw)
         role = speaker.group(1) if speaker else ""

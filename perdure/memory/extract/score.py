@@ -22,6 +22,9 @@ CUE_FACTOR = {
     Cue.TIME: 500,
     Cue.AMOUNT: 300,
     Cue.LISTING: 200,
+    Cue.HEALTH: 4_000,
+    Cue.IDENTIFIER: 2_500,
+    Cue.MONEY: 900,
 }
 """What a cue adds, in thousandths. A constraint is taken before all else wherever it fits."""
 

@@ -12,7 +12,7 @@ _CLAUSE = re.compile(
     r"(?:,? (?=(?:but|because|although|whereas)\b)"
     r"|, (?=(?:and|so|since|though|while|which|who|where)\b)"
     r"| (?=and (?:i|we|he|she|it|they|my|our|you)\b)"
-    r"|;\s+|\s+[–—-]+\s+|: (?=[a-z]))",
+    r"|;\s+|\s+[–—-]+\s+)",
     re.IGNORECASE,
 )
 _SHORTEST = 3
@@ -35,7 +35,7 @@ def units(lines: Sequence[Line]) -> Iterator[Unit]:
             if "\n" in sentence:
                 yield Unit(index, sentence, False)
                 continue
-            for i, clause in enumerate(_clauses(shorten(sentence))):
+            for i, clause in enumerate(clauses(shorten(sentence))):
                 yield Unit(index, clause, i > 0)
 
 
@@ -72,7 +72,8 @@ def _ended(every: Sequence[Unit], index: int, text: str) -> str:
     return trim_end(text) if cut else text
 
 
-def _clauses(sentence: str) -> list[str]:
+def clauses(sentence: str) -> list[str]:
+    """The clauses of a sentence, each of at least `_SHORTEST` words if there is more than one."""
     parts: list[str] = []
     start = 0
     for gap in _CLAUSE.finditer(sentence):

@@ -1,0 +1,1 @@
+"""Light elision: what a context can do without is told in a line, without a model."""

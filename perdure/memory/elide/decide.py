@@ -1,0 +1,176 @@
+"""What is elided, and when: oldest first, in batches, only as much as is needed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from perdure.memory.blocks import Block, block_text, upper_estimate
+from perdure.memory.compact import kept_from
+from perdure.memory.elide.noise import asks, is_acknowledgement, without_debug
+from perdure.memory.elide.repeats import Text, repeats
+from perdure.memory.elide.results import callers, old_results, result_stub
+from perdure.memory.elision import Elision, shown
+from perdure.memory.message import MESSAGE_OVERHEAD, Message
+from perdure.memory.policy import MemoryPolicy
+from perdure.memory.state import Memory
+
+# How far below its threshold a batch brings the messages: 0.70 becomes 0.60 of the budget. Every
+# batch breaks the provider's prompt cache once, so it must be worth it.
+GOAL = 6 / 7
+# Share of the budget that must be said after a batch before the next one.
+PAUSE = 0.1
+# Tokens that a change must save.
+SAVED = 8
+
+Stubs = dict[int, str]
+# Stubs by seq that belong together: all of them or none.
+Change = dict[int, Stubs]
+
+
+def is_due(memory: Memory, policy: MemoryPolicy) -> bool:
+    """Whether the messages have passed `light_at`, and grown enough since the last batch."""
+    tokens = memory.message_tokens
+    return (
+        policy.enabled
+        and tokens >= policy.light_at * policy.message_budget
+        and tokens >= memory.light_from
+    )
+
+
+def elide(memory: Memory, policy: MemoryPolicy, *, open_seq: int | None = None) -> Memory:
+    """The memory with old low-value content elided, the same object when nothing is due.
+
+    Never touched: the newest messages that every compaction keeps, what a turn in progress
+    answers (`open_seq`) and what follows it, pinned messages, what is elided already, and what
+    only the user has said.
+    """
+    if not is_due(memory, policy):
+        return memory
+    offset = memory.next_seq - len(memory.messages)
+    open_from = len(memory.messages) if open_seq is None else open_seq - offset
+    end = kept_from(memory.messages, policy, open_from)
+    goal = GOAL * policy.light_at * policy.message_budget
+    tokens = memory.message_tokens
+    elided = dict(memory.elided)
+    held = {m.seq: m for m in memory.messages}
+    for change in _changes(memory, end):
+        if tokens <= goal:
+            break
+        made = {seq: _elision(held[seq], stubs) for seq, stubs in change.items()}
+        saved = sum(
+            memory.weigh(held[seq]) - MESSAGE_OVERHEAD - e.tokens for seq, e in made.items()
+        )
+        if saved >= SAVED:
+            elided.update(made)
+            tokens -= saved
+    return memory.model_copy(
+        update={
+            "elided": {seq: elided[seq] for seq in sorted(elided)},
+            "light_from": int(tokens + PAUSE * policy.message_budget),
+        }
+    )
+
+
+def _elision(message: Message, stubs: Stubs) -> Elision:
+    kept = [b for i, b in enumerate(message.content) if i not in stubs]
+    replaced = [b for i, b in enumerate(message.content) if i in stubs]
+    new = shown(
+        replaced, Elision(blocks=dict(enumerate(stubs[i] for i in sorted(stubs))), tokens=0)
+    )
+    whole = message.weight - MESSAGE_OVERHEAD
+    rest = min(whole, upper_estimate(kept)) if kept else 0
+    return Elision(blocks=stubs, tokens=rest + (upper_estimate(new) if new else 0))
+
+
+def _may_change(memory: Memory, message: Message) -> bool:
+    # Text beside signed thinking belongs to it and stays as it was.
+    signed = any("thinking" in str(b.get("type")) for b in message.content)
+    return not (message.pinned or message.failed or message.seq in memory.elided or signed)
+
+
+def _changes(memory: Memory, end: int) -> Iterator[Change]:
+    """What could be elided in `messages[:end]`, oldest first; a message at most once."""
+    found: dict[int, Change] = {}
+    free = {m.seq: m for m in memory.messages[:end] if _may_change(memory, m)}
+    for change in (*_repeats(memory, free), *_results(memory, free), *_noise(memory, free)):
+        seqs = list(change)
+        if all(seq not in taken for taken in found.values() for seq in seqs):
+            found[seqs[0]] = change
+    for first in sorted(found):
+        yield found[first]
+
+
+def _plain_text(block: Block) -> str | None:
+    """The text of a block that says nothing else, or None."""
+    if block.get("type") == "text" and set(block) == {"type", "text"}:
+        return str(block["text"])
+    if block.get("type") != "tool_result" or "stored" in block:
+        return None
+    content = block.get("content")
+    nested = content if isinstance(content, list) else []
+    return block_text(block) if all(b.get("type") == "text" for b in nested) else None
+
+
+def _repeats(memory: Memory, free: Mapping[int, Message]) -> list[Change]:
+    texts = [
+        Text(m.seq, i, text, of_user=m.role == "user" and block.get("type") == "text")
+        for m in memory.messages
+        if not m.failed and m.seq not in memory.elided
+        for i, block in enumerate(m.content)
+        if (text := _plain_text(block)) is not None
+    ]
+    by_seq: Change = {}
+    for said, stub in repeats(texts):
+        if said.seq in free:
+            by_seq.setdefault(said.seq, {})[said.index] = stub
+    return [{seq: stubs} for seq, stubs in by_seq.items()]
+
+
+def _results(memory: Memory, free: Mapping[int, Message]) -> list[Change]:
+    called = callers(memory.messages)
+    return [
+        {
+            m.seq: {
+                i: result_stub(m.seq, b, called.get((m.seq, str(b["tool_use_id"]))))
+                for i, b in enumerate(m.content)
+                if b.get("type") == "tool_result"
+            }
+        }
+        for m in old_results(memory.messages)
+        if m.seq in free
+    ]
+
+
+def _noise(memory: Memory, free: Mapping[int, Message]) -> list[Change]:
+    changes: list[Change] = []
+    for message in free.values():
+        stubs = {
+            i: told
+            for i, block in enumerate(message.content)
+            if (text := _plain_text(block)) is not None
+            and (told := without_debug(text, message.seq)) is not None
+        }
+        if stubs:
+            changes.append({message.seq: stubs})
+    return [*changes, *map(_heard, _acknowledgements(memory.messages, free))]
+
+
+def _acknowledgements(
+    messages: Sequence[Message], free: Mapping[int, Message]
+) -> list[list[Message]]:
+    """Runs of messages that say nothing; "ok" to a question is an answer and not among them."""
+    runs: list[list[Message]] = [[]]
+    for before, message in zip([None, *messages], messages, strict=False):
+        answers = before is not None and asks(before.text)
+        if message.seq in free and not answers and is_acknowledgement(message.content):
+            runs[-1].append(message)
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
+
+
+def _heard(run: Sequence[Message]) -> Change:
+    """One line in the place of the first; the others show nothing."""
+    first, last = run[0].seq, run[-1].seq
+    where = f"message {first}" if first == last else f"messages {first} to {last}"
+    change: Change = {m.seq: dict.fromkeys(range(len(m.content)), "") for m in run}
+    change[first][0] = f"[{where}: acknowledged]"
+    return change

@@ -1,0 +1,138 @@
+"""From messages and entries to facts."""
+
+import re
+from collections.abc import Sequence
+
+from perdure.memory.extract.lines import Line, day_of, read
+from perdure.memory.extract.score import is_question
+from perdure.memory.facts.clauses import Clause, around, tidy, told
+from perdure.memory.facts.fact import IMPORTANCE, Fact, Kind
+from perdure.memory.facts.shapes import Shaped, shaped
+from perdure.memory.facts.statements import kinds
+from perdure.memory.facts.supersede import current
+from perdure.memory.facts.tools import CALLS, RESULTS, Trail
+from perdure.memory.message import Message
+from perdure.memory.observation import Observation, dated
+
+FLOOD = 8
+"""Identifiers of one message that count in full; a pasted log would push out all else."""
+ELSEWHERE = 350
+EXACT_ELSEWHERE = 600
+"""Thousandths left to what the assistant said and to what is asked and not told; the second for
+identifiers, which the user may well come back to."""
+CROWD = 300
+"""Thousandths left to the identifiers of a message behind the first `FLOOD`."""
+FURTHER = 60
+"""What each further kind of a clause adds to its rank."""
+_CALLED = re.compile(r"called \S*: ")
+_PRICED = re.compile(
+    r"\b(?:costs?|price[sd]?|rent|budget|pays?|paid|total|deposit|salary|wage|fee|loan|fare|rate|limit"
+    r"|bill|savings?|earns?|asks?|owes?|per \w+|a kilo|apiece|each)\b",
+    re.IGNORECASE,
+)
+# What comes again every month is asked for longer than what was paid once.
+_RECURRING = re.compile(
+    r"\b(?:an?|per|each|every) (?:hour|day|week|month|quarter|year)\b|\b(?:dai|week|month|year)ly\b",
+    re.IGNORECASE,
+)
+_EXACT = (Kind.IDENTIFIER, Kind.ADDRESS, Kind.MONEY, Kind.DATE, Kind.QUANTITY)
+
+
+def collect(sources: Sequence[Message] | Sequence[Observation]) -> list[Fact]:
+    """The facts of messages, or of entries (from their facts and their content), in order.
+
+    Of messages: what the user wrote, what tools were told, the telling fields of single records
+    that came back, and what the assistant said only where the user has not. What was corrected is
+    left out.
+    """
+    found = _Found()
+    for source in sources:
+        if isinstance(source, Message):
+            found.message(source)
+        else:
+            found.entry(source)
+    return current(found.all())
+
+
+class _Found:
+    def __init__(self) -> None:
+        self.facts: list[Fact] = []
+        self.trail = Trail()
+        self.place = 0
+
+    def message(self, message: Message) -> None:
+        if message.failed:
+            return
+        day = day_of(message.at)
+        for block in message.content:
+            self.place += 1
+            kind = block.get("type")
+            if kind == "text":
+                self.said(Line(day, message.role, str(block.get("text") or "")))
+            elif kind in CALLS and "stored" not in block:
+                self.trail.call(block, day, self.place)
+            elif kind in RESULTS and "stored" not in block:
+                self.trail.result(block)
+
+    def entry(self, entry: Observation) -> None:
+        start = day_of(entry.start_time)
+        for line in read(entry.content):
+            self.place += 1
+            self.said(Line(line.day or start, line.role, line.text))
+        for fact in entry.facts:
+            self.place += 1
+            day, text = dated(fact)
+            if _CALLED.match(text):
+                self.add(Kind.RECORD, text, tuple(v.text for v in _values(text)), day, "tool")
+            else:
+                role, said = (
+                    ("assistant", text[11:]) if text.startswith("assistant: ") else ("user", text)
+                )
+                self.clause(Clause(said, said, is_question(said)), Line(day, role, said), 0)
+
+    def said(self, line: Line) -> None:
+        """The facts of what one speaker said; what nobody in particular said counts as told."""
+        crowd = 0
+        for clause in told(line.text):
+            crowd += self.clause(clause, line, crowd)
+
+    def clause(self, clause: Clause, line: Line, crowd: int) -> int:
+        """Adds what a clause tells; gives how many identifiers it holds."""
+        values = _values(clause.text)
+        named = [v for v in values if v.kind is Kind.IDENTIFIER]
+        stated = [] if clause.asked else kinds(clause.text)
+        every = list(dict.fromkeys([*stated, *(v.kind for v in values)]))
+        if every == [Kind.CORRECTION]:
+            every = []
+        if not every:
+            return 0
+        best = max(every, key=lambda k: IMPORTANCE[k])
+        rank = IMPORTANCE[best] + FURTHER * (len(every) - 1)
+        if Kind.MONEY in every:
+            rank += FURTHER * sum(bool(p.search(clause.text)) for p in (_PRICED, _RECURRING)) * 2
+        if best is Kind.IDENTIFIER and crowd >= FLOOD:
+            rank = rank * CROWD // 1000
+        if line.role == "assistant" or clause.asked:
+            exact_only = best in (Kind.IDENTIFIER, Kind.ADDRESS)
+            rank = rank * (EXACT_ELSEWHERE if exact_only else ELSEWHERE) // 1000
+        text = around(clause.whole, values[0].text if values else "")
+        exact = tuple(v.text for v in values if v.text in text)
+        if Kind.RULE in stated:
+            exact = ()
+        self.add(best, text, exact, line.day, line.role or "user", rank)
+        return len(named)
+
+    def add(
+        self, kind: Kind, text: str, values: tuple[str, ...], day: str, role: str, rank: int = -1
+    ) -> None:
+        rank = IMPORTANCE[kind] if rank < 0 else rank
+        self.facts.append(Fact(kind, tidy(text), values, day, role, rank, self.place))
+
+    def all(self) -> list[Fact]:
+        for kind, text, values, day, place in self.trail.lines():
+            self.facts.append(Fact(kind, text, values, day, "tool", IMPORTANCE[kind], place))
+        return sorted(self.facts, key=lambda fact: fact.place)
+
+
+def _values(text: str) -> list[Shaped]:
+    return [v for v in shaped(text) if v.kind in _EXACT]

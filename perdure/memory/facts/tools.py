@@ -1,0 +1,168 @@
+"""The artifact trail: which record a tool was asked about, what was done last, what came back."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from perdure.memory.blocks import Block, block_text
+from perdure.memory.facts.fact import Kind
+from perdure.memory.facts.shapes import identifiers, shaped
+
+CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+RESULTS = ("tool_result", "mcp_tool_result")
+LISTING = 8
+"""Records in a result from which on it is a listing even inside one record."""
+LONG = 120
+"""Characters from which on a value is a text: only the identifiers in it count."""
+VALUES = 6
+"""Values in one fact; a record with more of them becomes several."""
+_IDLIKE = re.compile(
+    r"(?:^|_)(?:ids?|number|no|code|ref(?:erence)?|e?mail|phone|url|path|file|name|status|state|date"
+    r"|dob|birth\w*|origin|destination|sku|key|sha|branch|version|title|version|amount|total|zip)$",
+    re.IGNORECASE,
+)
+_STATES = re.compile(r"(?:^|_)(?:status|state)$", re.IGNORECASE)
+
+
+@dataclass
+class Record:
+    """What tools did to one thing: the last tool, and values by the name of their field."""
+
+    tool: str
+    day: str
+    place: int
+    told: dict[str, list[str]] = field(default_factory=dict)
+    found: dict[str, list[str]] = field(default_factory=dict)
+    fault: str = ""
+
+
+class Trail:
+    """Gathers calls and results; the same thing touched again keeps one record."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, Record] = {}
+        self._open: dict[str, Record] = {}
+        self._seen: dict[str, None] = {}
+
+    def call(self, block: Block, day: str, place: int) -> None:
+        """Takes in a call."""
+        tool = str(block.get("name") or "")
+        leaves = list(_leaves(block.get("input"), ""))
+        record = self.records.setdefault(_subject(tool, leaves), Record(tool, day, place))
+        record.tool, record.day, record.place, record.fault = tool, day, place, ""
+        for key, value in leaves:
+            self._note(record.told, key, value)
+        self._open[str(block.get("id"))] = record
+
+    def result(self, block: Block) -> None:
+        """Takes in what came back; a listing of many records is left out."""
+        record = self._open.get(str(block.get("tool_use_id")))
+        if record is None:
+            return
+        text = block_text(block).strip()
+        if block.get("is_error") or re.match(r"(?:error|traceback)\b", text, re.IGNORECASE):
+            record.fault = " ".join(text.split())[:80]
+            return
+        for key, value in _single(text):
+            self._note(record.found, key, value)
+
+    def _note(self, fields: dict[str, list[str]], key: str, value: str) -> None:
+        if value not in self._seen:
+            self._seen[value] = None
+            fields.setdefault(key, []).append(value)
+
+    def lines(self) -> Iterator[tuple[Kind, str, tuple[str, ...], str, int]]:
+        """Kind, text, values, day and place of each fact."""
+        for record in self.records.values():
+            for kind, fields in ((Kind.RECORD, record.told), (Kind.DETAIL, record.found)):
+                for piece in _pieces(fields):
+                    values = tuple(v for group in piece.values() for v in group)
+                    said = ", ".join(
+                        f"{key} {' '.join(group)}".strip() for key, group in piece.items()
+                    )
+                    yield kind, f"called {record.tool}: {said}", values, record.day, record.place
+            if record.fault:
+                yield (
+                    Kind.RECORD,
+                    f"called {record.tool}: {record.fault}",
+                    (record.fault,),
+                    record.day,
+                    record.place,
+                )
+
+
+def _pieces(fields: Mapping[str, Sequence[str]]) -> Iterator[dict[str, list[str]]]:
+    piece: dict[str, list[str]] = {}
+    size = 0
+    for key, group in fields.items():
+        for value in group:
+            piece.setdefault(key, []).append(value)
+            size += 1
+            if size == VALUES:
+                yield piece
+                piece, size = {}, 0
+    if piece:
+        yield piece
+
+
+def _subject(tool: str, leaves: Sequence[tuple[str, str]]) -> str:
+    """What a call is about: its first path, address or identifier, else the tool itself."""
+    for _, value in leaves:
+        for name in identifiers(value):
+            if not any(v.kind is Kind.DATE for v in shaped(value)):
+                return name
+    return f"{tool}()"
+
+
+def _leaves(value: Any, key: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _leaves(inner, str(name))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _leaves(inner, key)
+    elif isinstance(value, bool) or value is None:
+        return
+    elif isinstance(value, str) and (len(value) > LONG or "\n" in value):
+        yield from ((key, name) for name in list(dict.fromkeys(identifiers(value)))[:VALUES])
+    elif str(value).strip():
+        yield key, str(value).strip()
+
+
+def _single(text: str) -> Iterator[tuple[str, str]]:
+    """The telling fields of a result that is one record, or the identifiers of a short text."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        if len(text) <= LONG * 2:
+            yield from (("", name) for name in dict.fromkeys(identifiers(text)))
+        return
+    if isinstance(data, list) and len(data) == 1:
+        data = data[0]
+    if isinstance(data, Mapping) and not _is_listing(data):
+        yield from ((k, v) for k, v in _fields(data, "") if len(v) <= LONG)
+
+
+def _is_listing(data: Mapping[str, Any]) -> bool:
+    lists = [
+        v for v in data.values() if isinstance(v, list) and len(v) > 1 and isinstance(v[0], Mapping)
+    ]
+    scalars = [v for v in data.values() if not isinstance(v, list | Mapping)]
+    return any(len(v) > LISTING for v in lists) or (len(lists) == 1 and len(scalars) < 3)
+
+
+def _fields(value: Any, key: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _fields(inner, str(name))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _fields(inner, key)
+    elif isinstance(value, str) and value.strip() and _is_telling(key, value):
+        yield key, value.strip()
+
+
+def _is_telling(key: str, value: str) -> bool:
+    return bool(_IDLIKE.search(key)) or next(identifiers(value), None) is not None
