@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bench.words import passage
-from perdure.contract import ConversationConfig, LedgerRow, Marks
+from perdure.contract import ConversationConfig, LedgerRow, Marks, Receipt
 from perdure.memory.blocks import Block
 from perdure.memory.compact import Compacted, Part, Plan, apply, next_compaction, source_hash
 from perdure.memory.elide.decide import elide
@@ -22,7 +22,7 @@ from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import project
 from perdure.memory.state import append
 from perdure.memory.wire import sha256
-from workflows.inbox import take_message
+from workflows.inbox import settle, take_message
 from workflows.state import Carried, ConversationState, KeptReply
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -38,11 +38,11 @@ SETTLED, GROWTH = 1_000, 1.1
 
 
 def sized(tokens: int) -> MemoryPolicy:
-    """Budgets under which the whole context settles at about `tokens`."""
+    """Budgets under which the whole context holds about `tokens`, on average."""
     return MemoryPolicy(
-        message_budget=tokens * 55 // 100,
-        observation_budget=tokens * 30 // 100,
-        level_budget=tokens * 15 // 100,
+        message_budget=tokens * 100 // 100,
+        observation_budget=tokens * 60 // 100,
+        level_budget=tokens * 30 // 100,
         context_window=10 * tokens,
     )
 
@@ -86,6 +86,11 @@ class Talk:
         content: list[Block] = [{"type": "text", "text": passage(f"reply {state.turns}", REPLY)}]
         seq = state.memory.next_seq
         self._say("assistant", content, now)
+        settle(
+            state,
+            queued.id,
+            Receipt(message_id=queued.id, turn=state.turns, reply_seq=seq, stop_reason="end_turn"),
+        )
         state.remember_reply(
             KeptReply(turn=state.turns, seq=seq, stop_reason="end_turn", content=content, at=now)
         )

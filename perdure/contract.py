@@ -3,7 +3,7 @@
 Everything here is plain JSON on the wire, so that the stock `temporal` CLI can speak it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -468,7 +468,24 @@ def parse_batch(payload: Any) -> ImportBatch:
             messages.append(parse_imported(item))
         except ContentError as error:
             raise ContentError(f"message {number}: {error}") from None
+    if fault := time_fault(messages):
+        raise ContentError(fault)
     return ImportBatch(messages=messages, id=_message_id(fields.get("id")))
+
+
+def time_fault(messages: Sequence[ImportedMessage]) -> str | None:
+    """Which message has a time before an earlier one's, in a sentence, or None."""
+    latest: datetime | None = None
+    for number, message in enumerate(messages, start=1):
+        if message.at is None:
+            continue
+        if latest is not None and message.at < latest:
+            return (
+                f"message {number}: its time, {message.at.isoformat()}, is before that of an "
+                "earlier message; sort them by time"
+            )
+        latest = message.at
+    return None
 
 
 def parse_pin(payload: Any) -> int | str:

@@ -37,6 +37,7 @@ from perdure.contract import (
     parse_imported,
     parse_user_message,
     size_of,
+    time_fault,
 )
 from perdure.errors import (
     ConversationClosed,
@@ -453,7 +454,7 @@ def parse_import(messages: Sequence[Any], *, stored: bool) -> list[ImportedMessa
             raise Refused(f"message {number}: {error}") from None
     if not parsed:
         raise Refused("there are no messages to import")
-    if fault := pairing_fault(parsed):
+    if fault := pairing_fault(parsed) or time_fault(parsed):
         raise Refused(fault)
     return parsed
 

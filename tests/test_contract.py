@@ -38,6 +38,17 @@ from perdure.memory.policy import MemoryPolicy
             {"messages": [{"role": "user", "content": "x", "at": "yesterday"}]},
             "'yesterday' is not an ISO 8601 time",
         ),
+        (
+            parse_batch,
+            {
+                "messages": [
+                    {"role": "user", "content": "x", "at": "2026-03-02"},
+                    {"role": "assistant", "content": "y"},
+                    {"role": "user", "content": "z", "at": "2026-03-01"},
+                ]
+            },
+            "message 3: its time, 2026-03-01T00:00:00.00:00, is before",
+        ),
         (parse_config, "hello", "config: "),
         (parse_config, {"sytem": "x"}, "config sytem: there is no such field"),
         (parse_config, {"policy": {"message_budget": -5}}, "greater than or equal to 100, got -5"),

@@ -190,8 +190,6 @@ async def test_without_a_cache_every_task_replays_the_run(client: Client, server
         serving(client, scripted, archive, queue, max_cached_workflows=0),
     ):
         policy = {"message_budget": 400, "observation_budget": 100, "observe_chunk": 200}
-            # Without elision, which would find these messages all alike.
-            policy["light_at"] = 1.0
         await talk.start({"policy": policy, "turns_per_run": 5})
         for number in range(5):
             asked = talk.ask(f"number {number}: " + "word " * 60)
