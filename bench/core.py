@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from bench.words import passage
@@ -53,10 +54,10 @@ class Spent:
 
     turns: list[dict[str, float]] = field(default_factory=list)
 
-    def timed(self, name: str, do: Callable[[], Any]) -> Any:
-        """Do it, and book it to the turn that began last."""
+    def timed(self, name: str, do: Callable[..., Any], *args: Any) -> Any:
+        """Call `do`, and book it to the turn that began last."""
         before = time.process_time()
-        result = do()
+        result = do(*args)
         spent = (time.process_time() - before) * 1_000
         self.turns[-1][name] = self.turns[-1].get(name, 0.0) + spent
         return result
@@ -81,7 +82,7 @@ class Talk:
         queued = state.inbox.pop(0)
         self._say("user", queued.content, now)
         self._make_room(now)
-        context = self.spent.timed("project", lambda: project(state.memory, "Be brief.", 3))
+        context = self.spent.timed("project", project, state.memory, "Be brief.", 3)
         self.spent.timed("hash", lambda: context.sha256)
         content: list[Block] = [{"type": "text", "text": passage(f"reply {state.turns}", REPLY)}]
         seq = state.memory.next_seq
@@ -99,26 +100,22 @@ class Talk:
         tokens = len(content[0]["text"]) // CHARS
         memory = self.state.memory
         self.state.memory = self.spent.timed(
-            "append", lambda: append(memory, role, content, now, tokens=tokens)
+            "append", partial(append, tokens=tokens), memory, role, content, now
         )
 
     def _make_room(self, now: datetime) -> None:
         state, timed = self.state, self.spent.timed
-        state.memory = timed("elide", lambda: elide(state.memory, self.policy))
-        while (
-            plan := timed("plan", lambda: next_compaction(state.memory, self.policy))
-        ) is not None:
+        state.memory = timed("elide", elide, state.memory, self.policy)
+        while (plan := timed("plan", next_compaction, state.memory, self.policy)) is not None:
             self._take_in(plan, now)
 
     def _take_in(self, plan: Plan, now: datetime) -> None:
         state, timed = self.state, self.spent.timed
         for part in plan.parts:
-            timed("source hash", lambda part=part: source_hash(state.memory, part))
+            timed("source hash", source_hash, state.memory, part)
         for part in plan.parts:
             made = _summary(part)
-            state.memory, entry = timed(
-                "apply", lambda part=part, made=made: apply(state.memory, part, made, now)
-            )
+            state.memory, entry = timed("apply", apply, state.memory, part, made, now)
             row = LedgerRow(
                 n=state.totals.compactions,
                 turn=state.turns,

@@ -12,7 +12,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
 import worker
-from perdure.archive.local import local_postgres
+from perdure.local.database import local_postgres
 from perdure.settings import Settings
 from tests.support.messages_api import MessagesApi, Rule, default_rule
 

@@ -16,9 +16,9 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfigProfile, ClientConnectConfig
 
-from perdure.archive.local import local_postgres, local_url
-from perdure.embedded import embedded, running
 from perdure.errors import SettingsError, TemporalUnreachable
+from perdure.local.database import local_postgres, local_url
+from perdure.local.owner import embedded, running
 from perdure.settings import Settings
 
 DEFAULT_PORT = 7233

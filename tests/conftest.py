@@ -14,9 +14,9 @@ from temporalio.testing import WorkflowEnvironment
 
 import worker
 from perdure.archive import Archive
-from perdure.archive.local import local_postgres
 from perdure.contract import TASK_QUEUE
 from perdure.conversation import Conversation
+from perdure.local.database import local_postgres
 from perdure.settings import Settings
 from tests.support.directories import passable_directory
 from tests.support.scripted import QUEUE, Script, Scripted, serving

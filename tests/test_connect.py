@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from perdure import devserver
 from perdure.connect import Servers, connect, servers
-from perdure.embedded import ServerRecord
 from perdure.errors import ServerError, SettingsError, TemporalUnreachable
+from perdure.local.owner import ServerRecord
+from perdure.local.temporal import HOST, UI_PORT_DISTANCE, serves, until
 from perdure.settings import Settings
 
 OWNER = """
@@ -84,7 +84,7 @@ def temporal_pid(settings: Settings) -> int:
 @contextmanager
 def taken_port(port: int = 0) -> Iterator[int]:
     with socket.socket() as listener:
-        listener.bind((devserver.HOST, port))
+        listener.bind((HOST, port))
         listener.listen()
         yield listener.getsockname()[1]
 
@@ -108,7 +108,7 @@ async def test_owner_serves_then_cleans_up_and_state_survives(
         client = await connect(settings)
         await client.start_workflow("Talk", id="kept", task_queue="none")
 
-    assert not devserver.serves(pid, settings.data_dir)
+    assert not serves(pid, settings.data_dir)
     assert not (settings.data_dir / "server.json").exists()
 
     async with servers(settings, port=0):
@@ -141,12 +141,12 @@ async def test_orphan_of_a_killed_owner_is_replaced_once(settings: Settings) -> 
         orphan = temporal_pid(settings)
         owner.kill()
         await asyncio.to_thread(owner.wait)
-        assert devserver.serves(orphan, settings.data_dir)
+        assert serves(orphan, settings.data_dir)
 
         with other_process(settings) as one, other_process(settings) as two:
             answers = await asyncio.gather(said(one), said(two))
-            assert not devserver.serves(orphan, settings.data_dir)
-            assert devserver.serves(temporal_pid(settings), settings.data_dir)
+            assert not serves(orphan, settings.data_dir)
+            assert serves(temporal_pid(settings), settings.data_dir)
     assert sorted(owns for owns, _ in answers) == [False, True]
     assert len({address for _, address in answers}) == 1
 
@@ -162,18 +162,18 @@ async def test_cancelled_start_leaves_nothing_behind(settings: Settings) -> None
     def launched() -> bool:
         return server_json.exists() and record(settings).temporal_pid is not None
 
-    assert await devserver.until(launched, 10)
+    assert await until(launched, 10)
     pid = temporal_pid(settings)
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await starting
-    assert not devserver.serves(pid, settings.data_dir)
+    assert not serves(pid, settings.data_dir)
     assert not server_json.exists()
 
 
 async def test_taken_port_is_refused_and_taken_ui_port_avoided(settings: Settings) -> None:
     with taken_port() as ui_port:
-        port = ui_port - devserver.UI_PORT_DISTANCE
+        port = ui_port - UI_PORT_DISTANCE
         refused = pytest.raises(ServerError, match=rf"Port {port} .*TEMPORAL_ADDRESS")
         with taken_port(port), refused:
             async with servers(settings, port=port):

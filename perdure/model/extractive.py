@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from perdure.memory.blocks import to_text
 from perdure.memory.extract import Turn, observe, reflect
+from perdure.memory.facts.tools import CALLS, RESULTS
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
 from perdure.model.provider import Summary, SummaryCall
@@ -10,6 +12,9 @@ from perdure.model.tokens import count
 
 MODEL = "extractive"
 PROMPT_VERSION = "extractive-1"
+RESULT = 400
+"""Characters of a tool's result that are read; more of it is seldom prose."""
+_RECORDS = ("[result: {", "[result: [")
 LABEL = "(offline)"
 """How every reply of the offline assistant begins."""
 
@@ -23,11 +28,25 @@ def summarise_extractively(call: SummaryCall) -> Summary:
     messages = [s for s in call.sources if isinstance(s, Message)]
     entries = [s for s in call.sources if isinstance(s, Observation)]
     if messages:
-        turns = [Turn(m.seq, m.role, m.at, m.text) for m in telling(messages)]
+        turns = [Turn(m.seq, m.role, m.at, _spoken(m)) for m in telling(messages)]
         content = observe(turns, call.target_tokens, count)
     else:
         content = reflect([_dated(entry) for entry in entries], call.target_tokens, count)
     return Summary(content, "extractive", MODEL, PROMPT_VERSION)
+
+
+def _spoken(message: Message) -> str:
+    """What a reader should see of a message: calls and records are kept by the fact guard."""
+    parts = []
+    for block in message.content:
+        if block.get("type") in CALLS:
+            continue
+        text = to_text([block])
+        if block.get("type") in RESULTS and (text.startswith(_RECORDS) or len(text) > RESULT):
+            text = text[:RESULT] if not text.startswith(_RECORDS) else ""
+        if text:
+            parts.append(text)
+    return "\n".join(parts)
 
 
 def telling(messages: Sequence[Message]) -> list[Message]:

@@ -12,15 +12,16 @@ from typing import Any
 import psycopg
 import pytest
 
-from perdure.archive import Archive, Batch, ChainKey, account, local, postgres
-from perdure.archive.local import local_postgres, local_url
+from perdure.archive import Archive, Batch, ChainKey
 from perdure.errors import ServerError
+from perdure.local import account, database, postgres
+from perdure.local.database import local_postgres, local_url
 from tests.archive.samples import messages
 
 OWNER = """
 import asyncio, sys
 from pathlib import Path
-from perdure.archive.local import local_postgres
+from perdure.local.database import local_postgres
 
 async def main():
     async with local_postgres(Path(sys.argv[1])) as url:

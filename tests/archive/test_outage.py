@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from perdure.archive import Archive, Batch, ChainKey, database
-from perdure.archive.local import local_postgres
-from perdure.archive.postgres import postmaster
 from perdure.errors import ArchiveError, ArchiveUnavailable, PerdureError, SettingsError
+from perdure.local.database import local_postgres
+from perdure.local.postgres import postmaster
 from tests.archive.samples import messages
 
 SECRET = "s3cr3t"

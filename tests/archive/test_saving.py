@@ -43,7 +43,12 @@ async def test_every_field_of_message_and_observation_survives(
 ) -> None:
     spoken = message(0, tokens=7, pinned=True, failed=True)
     entry = observation(
-        *(0, 0), id="L3.0-0", level=3, sources=["L2.0-0", "L2.1-1"], method="model", model="m",
+        *(0, 0),
+        id="L3.0-0",
+        level=3,
+        sources=["L2.0-0", "L2.1-1"],
+        method="model",
+        model="m",
         facts=["1 March 2026: The order is RX-1"],
     )
     defaults = set(Message(**spoken.model_dump(exclude_defaults=True)).model_fields_set)

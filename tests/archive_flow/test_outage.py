@@ -13,10 +13,10 @@ from temporalio.client import Client
 
 import worker
 from perdure.archive import Archive, database
-from perdure.archive.local import local_postgres
 from perdure.contract import ConversationConfig
 from perdure.conversation import Conversation
 from perdure.errors import ArchiveTooNew, ArchiveUnavailable, SettingsError
+from perdure.local.database import local_postgres
 from perdure.settings import Settings
 from tests.archive_flow.conftest import TIGHT, diary
 from tests.support.directories import passable_directory

@@ -18,10 +18,10 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
 import worker
-from perdure.archive.local import local_postgres
 from perdure.contract import ConversationConfig
 from perdure.conversation import Conversation
 from perdure.errors import TurnFailed
+from perdure.local.database import local_postgres
 from perdure.memory.policy import MemoryPolicy
 from perdure.replay import fetch_chain
 from perdure.settings import Settings

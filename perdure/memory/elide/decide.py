@@ -159,8 +159,8 @@ def _acknowledgements(
     """Runs of messages that say nothing; "ok" to a question is an answer and not among them."""
     runs: list[list[Message]] = [[]]
     for before, message in zip([None, *messages], messages, strict=False):
-        answers = before is not None and asks(before.text)
-        if message.seq in free and not answers and is_acknowledgement(message.content):
+        heard = message.seq in free and is_acknowledgement(message.content)
+        if heard and not (before is not None and asks(before.text)):
             runs[-1].append(message)
         elif runs[-1]:
             runs.append([])

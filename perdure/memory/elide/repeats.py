@@ -42,8 +42,8 @@ def _triples(words: Sequence[str]) -> Iterator[Triple]:
 
 
 def _sample(words: Sequence[str]) -> dict[Triple, None]:
-    crc = zlib.crc32
-    return dict.fromkeys(t for t in _triples(words) if crc(t[0].encode()) % SAMPLED == 0)
+    begins = {w: zlib.crc32(w.encode()) % SAMPLED == 0 for w in dict.fromkeys(words)}
+    return dict.fromkeys(t for t in _triples(words) if begins[t[0]])
 
 
 def similarity(one: str, other: str) -> int:

@@ -10,7 +10,7 @@ from perdure.memory.facts.fact import IMPORTANCE, Fact, Kind
 from perdure.memory.facts.shapes import Shaped, shaped
 from perdure.memory.facts.statements import kinds
 from perdure.memory.facts.supersede import current
-from perdure.memory.facts.tools import CALLS, RESULTS, Trail
+from perdure.memory.facts.tools import CALLS, RESULTS, Trail, noted, rank_of, written
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation, dated
 
@@ -24,7 +24,6 @@ CROWD = 300
 """Thousandths left to the identifiers of a message behind the first `FLOOD`."""
 FURTHER = 60
 """What each further kind of a clause adds to its rank."""
-_CALLED = re.compile(r"called \S*: ")
 _PRICED = re.compile(
     r"\b(?:costs?|price[sd]?|rent|budget|pays?|paid|total|deposit|salary|wage|fee|loan|fare|rate|limit"
     r"|bill|savings?|earns?|asks?|owes?|per \w+|a kilo|apiece|each)\b",
@@ -82,8 +81,17 @@ class _Found:
         for fact in entry.facts:
             self.place += 1
             day, text = dated(fact)
-            if _CALLED.match(text):
-                self.add(Kind.RECORD, text, tuple(v.text for v in _values(text)), day, "tool")
+            if called := noted(text):
+                tool, pairs = called
+                for key, value in pairs:
+                    self.add(
+                        Kind.RECORD,
+                        written(tool, [(key, value)]),
+                        (value,),
+                        day,
+                        "tool",
+                        rank_of(value),
+                    )
             else:
                 role, said = (
                     ("assistant", text[11:]) if text.startswith("assistant: ") else ("user", text)
@@ -129,8 +137,13 @@ class _Found:
         self.facts.append(Fact(kind, tidy(text), values, day, role, rank, self.place))
 
     def all(self) -> list[Fact]:
-        for kind, text, values, day, place in self.trail.lines():
-            self.facts.append(Fact(kind, text, values, day, "tool", IMPORTANCE[kind], place))
+        for one in self.trail.lines():
+            record = one.record
+            self.facts.append(
+                Fact(
+                    Kind.RECORD, one.text, (one.value,), record.day, "tool", one.rank, record.place
+                )
+            )
         return sorted(self.facts, key=lambda fact: fact.place)
 
 

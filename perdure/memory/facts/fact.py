@@ -25,8 +25,8 @@ class Kind(Enum):
 
 
 IMPORTANCE = {
-    Kind.RULE: 1000,
-    Kind.HEALTH: 1000,
+    Kind.RULE: 1400,
+    Kind.HEALTH: 1400,
     Kind.IDENTIFIER: 1000,
     Kind.NAMING: 850,
     Kind.RECORD: 800,

@@ -8,8 +8,9 @@ from perdure.memory.extract.types import Count
 from perdure.memory.extract.words import words
 from perdure.memory.facts.collect import collect
 from perdure.memory.facts.fact import Fact
+from perdure.memory.facts.tools import noted, written
 from perdure.memory.message import Message
-from perdure.memory.observation import Observation, body, dated
+from perdure.memory.observation import Observation, body
 
 SHARE = 300
 """Thousandths of an entry's target that its facts may take; the rest belongs to the summary."""
@@ -46,39 +47,81 @@ def _chosen(facts: Sequence[Fact], content: str, target: int, count: Count) -> l
     limit = target * SHARE // 1000
     free = target - count(content)
     said = _Said(content)
-    chosen: list[tuple[Fact, str]] = []
+    chosen: list[Fact] = []
     spent = count(body("", [""]))
-    days: dict[str, None] = {}
+    # What was paid for already: a date line, and the start of a tool's line.
+    opened: dict[str, None] = {}
     for fact in _by_worth(facts, count):
         room = limit if fact.rank >= STRONG else min(limit, free)
         if spent >= room or said.holds(fact):
             continue
-        line = written(fact)
-        cost = count(f"\n{dated(line)[1]}")
-        if fact.day not in days:
-            cost += count(f"\n{fact.day}:")
+        cost = 0
+        for start, shown in _opens(fact):
+            if start not in opened:
+                cost += count(shown)
+        cost += count(_own(fact))
         if spent + cost > room:
             continue
         spent += cost
-        days[fact.day] = None
-        chosen.append((fact, line))
+        opened.update(dict.fromkeys(start for start, _ in _opens(fact)))
+        chosen.append(fact)
         said.add(fact.text)
-    chosen.sort(key=lambda pair: pair[0].place)
-    lines = list(dict.fromkeys(line for _, line in chosen))
+    chosen.sort(key=lambda fact: fact.place)
+    lines = _lines(chosen)
     while lines and count(body("", lines)) > limit:
         lines.pop()
     return lines
 
 
-def written(fact: Fact) -> str:
-    """A fact as it stands in an entry."""
-    said = f"assistant: {fact.text}" if fact.role == "assistant" else fact.text
+def _opens(fact: Fact) -> list[tuple[str, str]]:
+    """What a fact needs around it once, with a name under which it is known to be there."""
+    opens = [(f"day {fact.day}", f"\n{fact.day}:")] if fact.day else []
+    if called := noted(fact.text):
+        tool, ((key, _), *_) = called
+        at = f"{fact.day} {fact.place} {tool}"
+        opens += [(at, f"\ncalled {tool}:"), (f"{at} {key}", f" {key}")]
+    return opens
+
+
+def _own(fact: Fact) -> str:
+    return f", {fact.values[0]}" if noted(fact.text) else f"\n{fact.text}"
+
+
+def _lines(facts: Sequence[Fact]) -> list[str]:
+    """The facts as they stand in an entry; the values of one tool call share a line."""
+    lines: dict[str, Fact | list[tuple[str, str]]] = {}
+    heads: dict[str, tuple[str, str]] = {}
+    for fact in facts:
+        called = noted(fact.text)
+        if called is None:
+            lines.setdefault(_line(fact.day, fact.role, fact.text), fact)
+            continue
+        tool, pairs = called
+        name = f"{fact.day} {fact.place} {tool}"
+        heads[name] = (fact.day, tool)
+        group = lines.setdefault(name, [])
+        if isinstance(group, list):
+            group.extend(pair for pair in pairs if pair not in group)
+    out = []
+    for name, held in lines.items():
+        if isinstance(held, Fact):
+            out.append(name)
+        else:
+            day, tool = heads[name]
+            keys = list(dict.fromkeys(key for key, _ in held))
+            pairs = [pair for key in keys for pair in held if pair[0] == key]
+            out.append(_line(day, "tool", written(tool, pairs)))
+    return out
+
+
+def _line(day: str, role: str, text: str) -> str:
+    said = f"assistant: {text}" if role == "assistant" else text
     said = " ".join(said.split())
-    return f"{fact.day}: {said}" if fact.day else said
+    return f"{day}: {said}" if day else said
 
 
 def _by_worth(facts: Sequence[Fact], count: Count) -> list[Fact]:
-    worth = [(-(f.rank * 1000 // (count(f.text) + FRAME)), i) for i, f in enumerate(facts)]
+    worth = [(-(f.rank * 1000 // (count(_own(f)) + FRAME)), i) for i, f in enumerate(facts)]
     return [facts[i] for _, i in sorted(worth)]
 
 
@@ -95,6 +138,8 @@ class _Said:
         self.sentences.append((sentence, [w.stem for w in words(sentence)]))
 
     def holds(self, fact: Fact) -> bool:
+        if fact.role == "tool":
+            return all(any(v in text for text, _ in self.sentences) for v in fact.values)
         stems = list(dict.fromkeys(w.stem for w in words(fact.text)))
         if fact.values:
             return all(self._tells(value, stems) for value in fact.values)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perdure.memory.blocks import Block, block_text
-from perdure.memory.facts.fact import Kind
+from perdure.memory.facts.fact import IMPORTANCE, Kind
 from perdure.memory.facts.shapes import identifiers, shaped
 
 CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
@@ -17,13 +17,19 @@ LISTING = 8
 LONG = 120
 """Characters from which on a value is a text: only the identifiers in it count."""
 VALUES = 6
-"""Values in one fact; a record with more of them becomes several."""
+"""Identifiers taken from one long text that a tool was given."""
+ASIDE = {Kind.IDENTIFIER: 900, Kind.ADDRESS: 900, Kind.DATE: 750, Kind.NAMING: 700}
+"""Rank of what a tool was told, by the shape of the value; the rest has that of a detail."""
+FOUND = 620
+"""Thousandths of the same rank for what came back."""
 _IDLIKE = re.compile(
     r"(?:^|_)(?:ids?|number|no|code|ref(?:erence)?|e?mail|phone|url|path|file|name|status|state|date"
     r"|dob|birth\w*|origin|destination|sku|key|sha|branch|version|title|version|amount|total|zip)$",
     re.IGNORECASE,
 )
-_STATES = re.compile(r"(?:^|_)(?:status|state)$", re.IGNORECASE)
+_CALLED = re.compile(r"called (\S*): ")
+_NAMED = re.compile(r"([a-z]\w*) (.+)")
+_NAME = re.compile(r"(?:[A-Z][\w'’-]*)(?: [A-Z][\w'’-]*){0,3}")
 
 
 @dataclass
@@ -36,6 +42,16 @@ class Record:
     told: dict[str, list[str]] = field(default_factory=dict)
     found: dict[str, list[str]] = field(default_factory=dict)
     fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """One value of a record as a fact."""
+
+    text: str
+    value: str
+    record: Record
+    rank: int
 
 
 class Trail:
@@ -73,46 +89,60 @@ class Trail:
             self._seen[value] = None
             fields.setdefault(key, []).append(value)
 
-    def lines(self) -> Iterator[tuple[Kind, str, tuple[str, ...], str, int]]:
-        """Kind, text, values, day and place of each fact."""
+    def lines(self) -> Iterator[Noted]:
+        """Every value as a fact of its own, to be chosen one by one and written together."""
         for record in self.records.values():
-            for kind, fields in ((Kind.RECORD, record.told), (Kind.DETAIL, record.found)):
-                for piece in _pieces(fields):
-                    values = tuple(v for group in piece.values() for v in group)
-                    said = ", ".join(
-                        f"{key} {' '.join(group)}".strip() for key, group in piece.items()
-                    )
-                    yield kind, f"called {record.tool}: {said}", values, record.day, record.place
+            for fields, share in ((record.told, 1000), (record.found, FOUND)):
+                for key, group in fields.items():
+                    for value in group:
+                        rank = ASIDE.get(_shape(value), IMPORTANCE[Kind.DETAIL]) * share // 1000
+                        yield Noted(written(record.tool, [(key, value)]), value, record, rank)
             if record.fault:
-                yield (
-                    Kind.RECORD,
-                    f"called {record.tool}: {record.fault}",
-                    (record.fault,),
-                    record.day,
-                    record.place,
-                )
+                text = written(record.tool, [("error", record.fault)])
+                yield Noted(text, record.fault, record, IMPORTANCE[Kind.RECORD])
 
 
-def _pieces(fields: Mapping[str, Sequence[str]]) -> Iterator[dict[str, list[str]]]:
-    piece: dict[str, list[str]] = {}
-    size = 0
-    for key, group in fields.items():
-        for value in group:
-            piece.setdefault(key, []).append(value)
-            size += 1
-            if size == VALUES:
-                yield piece
-                piece, size = {}, 0
-    if piece:
-        yield piece
+def written(tool: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """`called tool: key value, value, key value`: a key is written where it changes."""
+    said, last = [], ""
+    for key, value in pairs:
+        said.append(value if key == last else f"{key} {value}".strip())
+        last = key
+    return f"called {tool}: {', '.join(said)}"
+
+
+def noted(text: str) -> tuple[str, list[tuple[str, str]]] | None:
+    """Tool, and keys with values, of a fact that `written` made; None for any other text."""
+    found = _CALLED.match(text)
+    if not found:
+        return None
+    pairs: list[tuple[str, str]] = []
+    key = ""
+    for piece in text[found.end() :].split(", "):
+        named = _NAMED.match(piece)
+        key, value = named.groups() if named else (key, piece)
+        pairs.append((key, value))
+    return found[1], pairs
+
+
+def rank_of(value: str) -> int:
+    """The rank of a value that was noted before; whether it was told or found is not known."""
+    return ASIDE.get(_shape(value), IMPORTANCE[Kind.DETAIL])
+
+
+def _shape(value: str) -> Kind | None:
+    found = shaped(value)
+    if found and found[0].kind in ASIDE:
+        return found[0].kind
+    return Kind.NAMING if _NAME.fullmatch(value) else None
 
 
 def _subject(tool: str, leaves: Sequence[tuple[str, str]]) -> str:
     """What a call is about: its first path, address or identifier, else the tool itself."""
     for _, value in leaves:
-        for name in identifiers(value):
-            if not any(v.kind is Kind.DATE for v in shaped(value)):
-                return name
+        for found in shaped(value):
+            if found.kind in (Kind.IDENTIFIER, Kind.ADDRESS):
+                return found.text
     return f"{tool}()"
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from perdure import devserver
 from perdure.errors import ServerError
+from perdure.local import temporal
 
 LOCK = "lock"
 RECORD = "server.json"
-ATTACH_SECONDS = devserver.STOP_SECONDS + devserver.START_SECONDS + 5
+ATTACH_SECONDS = temporal.STOP_SECONDS + temporal.START_SECONDS + 5
 """How long to wait for another owner: it may first stop an orphan, then start its server."""
 
 _held: set[int] = set()
@@ -78,7 +78,7 @@ async def embedded(
 
 @asynccontextmanager
 async def _serve(home: Path, *, port: int, namespace: str | None) -> AsyncIterator[ServerRecord]:
-    server = devserver.launch(home, port=port, namespace=namespace)
+    server = temporal.launch(home, port=port, namespace=namespace)
     record = ServerRecord(
         owner_pid=os.getpid(),
         temporal_pid=server.process.pid,
@@ -87,14 +87,14 @@ async def _serve(home: Path, *, port: int, namespace: str | None) -> AsyncIterat
     )
     try:
         _write(home, record)
-        await devserver.wait_ready(server)
+        await temporal.wait_ready(server)
         started = record.model_copy(update={"started": datetime.now(UTC)})
         _write(home, started)
         yield started
     finally:
         with suppress(OSError):
             _write(home, record)
-        await devserver.stop(server.process.pid, server.exited)
+        await temporal.stop(server.process.pid, server.exited)
 
 
 async def _stop_orphan(home: Path) -> None:
@@ -103,7 +103,7 @@ async def _stop_orphan(home: Path) -> None:
     # Written first, so that nobody attaches to what is about to be stopped.
     _write(home, ServerRecord(owner_pid=os.getpid(), temporal_pid=pid))
     if pid is not None:
-        await devserver.stop(pid, lambda: not devserver.serves(pid, home))
+        await temporal.stop(pid, lambda: not temporal.serves(pid, home))
 
 
 def _home(data_dir: Path) -> Path:
@@ -124,7 +124,7 @@ async def _claim(home: Path) -> int | ServerRecord:
                 claim = record
         return claim is not None
 
-    await devserver.until(claimed, ATTACH_SECONDS)
+    await temporal.until(claimed, ATTACH_SECONDS)
     if claim is None:
         raise ServerError(
             f"Another process has held {home / LOCK} for {ATTACH_SECONDS:.0f} s without a running "
@@ -172,7 +172,7 @@ def _lives(pid: int) -> bool:
 
 
 def _temporal_lives(record: ServerRecord, home: Path) -> bool:
-    return record.temporal_pid is not None and devserver.serves(record.temporal_pid, home)
+    return record.temporal_pid is not None and temporal.serves(record.temporal_pid, home)
 
 
 def _read(home: Path) -> ServerRecord | None:

