@@ -35,7 +35,7 @@ START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 IDS = ("user_id", "reservation_id", "flight_number", "payment_id")
 OTHERS = ("date", "origin", "destination", "first_name", "last_name", "dob")
 # Wanted ratio, and the policy that comes out near it: ratios of observing and of reflecting.
-RATIOS = {5: (4.2, 1.8), 10: (7.5, 2.0), 20: (13.0, 2.2)}
+RATIOS = {5: (3.6, 1.6), 10: (6.5, 1.9), 20: (13.3, 2.2)}
 TARGETS = {(10, "ids"): 0.99, (10, "all"): 0.98, (20, "all"): 0.95}
 FACT_SHARE = 0.30
 
@@ -159,19 +159,19 @@ def forgets(call: SummaryCall) -> Guarded:
 
 
 def unseen(planted: Sequence[Planted], make: Summarise) -> dict[str, Any]:
-    """Each value once, in a sentence among filler, through two levels or more at 10x."""
-    filler = sentences()
-    policy = MemoryPolicy(
-        message_budget=2_000,
-        observe_chunk=1_500,
-        target_ratio=4,
-        reflect_ratio=2,
-        observation_budget=1_500,
-        level_budget=1_500,
+    """Each value once, in a sentence among filler, through two levels at about 10x."""
+    filler = [m for m in sentences() if not re.search(r"\d", m)]
+    policy = policy_for(10).model_copy(
+        update={
+            "message_budget": 4_000,
+            "observe_chunk": 3_000,
+            "observation_budget": 2_000,
+            "level_budget": 2_000,
+        }
     )
     memory, at = Memory(), START
     for number in range(300):
-        text = " ".join(filler[(number * 7 + i * 3) % len(filler)] for i in range(3))
+        text = " ".join(filler[(number * 7 + i * 3) % len(filler)] for i in range(4))
         if number % 10 == 0:
             text = f"{text} {planted[number // 10].sentence}"
         at += timedelta(minutes=1)

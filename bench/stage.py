@@ -44,17 +44,21 @@ async def database() -> AsyncIterator[str]:
 
 
 @asynccontextmanager
+async def temporal() -> AsyncIterator[Client]:
+    """A Temporal server that lives as long as the block."""
+    async with await WorkflowEnvironment.start_local(
+        dev_server_existing_path=str(Path(sys.executable).parent / "temporal"),
+        dev_server_log_level="error",
+        data_converter=pydantic_data_converter,
+    ) as environment:
+        yield environment.client
+
+
+@asynccontextmanager
 async def server() -> AsyncIterator[Client]:
     """A Temporal server and an archive that live as long as the block."""
-    async with (
-        database(),
-        await WorkflowEnvironment.start_local(
-            dev_server_existing_path=str(Path(sys.executable).parent / "temporal"),
-            dev_server_log_level="error",
-            data_converter=pydantic_data_converter,
-        ) as temporal,
-    ):
-        yield temporal.client
+    async with database(), temporal() as client:
+        yield client
 
 
 @asynccontextmanager

@@ -11,13 +11,20 @@ from typing import Any
 from perdure.errors import ServerError
 
 USER = "pgserver"
+# In a namespace of its own root's processes can have another number: PostgreSQL sees that it is
+# not root, and still gets to directories that are root's alone.
+_NAMESPACE = ("unshare", "--user", "--map-user=1000", "--map-group=1000", "--")
 
 
 @dataclass(frozen=True)
 class Account:
-    """Who PostgreSQL's programs run as; `name` none is whoever runs perdure."""
+    """Who PostgreSQL's programs run as; `name` none is whoever runs perdure.
+
+    `prefix` stands before each of their commands.
+    """
 
     name: str | None = None
+    prefix: tuple[str, ...] = ()
     uid: int = -1
     gid: int = -1
 
@@ -56,15 +63,35 @@ class Account:
         return bool(status.st_mode & stat.S_IXOTH)
 
 
-def account() -> Account:
-    """The account to use; for root a system user, which is created when it is missing."""
+def account(files: Path) -> Account:
+    """The account for the server on `files`, which need not exist yet.
+
+    For root a user namespace, or where the system has none a system user, which is created
+    when it is missing; existing files stay with whom they belong to.
+    """
     if os.geteuid() != 0:
         return Account()
+    ours = not files.exists() or files.stat().st_uid == 0
+    if ours and _has_namespaces():
+        return Account(prefix=_NAMESPACE)
+    return system_user()
+
+
+def _has_namespaces() -> bool:
+    try:
+        tried = subprocess.run([*_NAMESPACE, "true"], capture_output=True, check=False)
+    except OSError:
+        return False
+    return tried.returncode == 0
+
+
+def system_user() -> Account:
+    """The system user that PostgreSQL runs as for root; created when it is missing."""
     try:
         entry = pwd.getpwnam(USER)
     except KeyError:
         entry = _created()
-    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+    return Account(entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid)
 
 
 def _created() -> pwd.struct_passwd:

@@ -84,7 +84,7 @@ async def _run(
 
 
 def _prepare(files: Path) -> Account:
-    user = account()
+    user = account(files)
     files.parent.mkdir(parents=True, exist_ok=True)
     user.check_reach(files, "choose another directory with PERDURE_DATA_DIR")
     user.check_reach(postgres.programs(), "do not run perdure as root")

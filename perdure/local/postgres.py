@@ -71,6 +71,7 @@ def initialise(directory: Path, account: Account) -> None:
     account.give(draft)
     # Builtin locale: text sorts and folds the same everywhere, also in scripts that are not Latin.
     command: list[str | Path] = [
+        *account.prefix,
         programs() / "initdb",
         "-D",
         draft,
@@ -93,7 +94,11 @@ def launch(directory: Path, sockets: Path, log: Path, account: Account) -> subpr
 
     It leads its own session, so that Ctrl-C in the terminal reaches the worker first.
     """
-    command: list[str | Path] = [programs() / "postgres", "-D", directory, "-h", "", "-k", sockets]
+    command: list[str | Path] = [
+        *account.prefix,
+        programs() / "postgres",
+        *("-D", directory, "-h", "", "-k", sockets),
+    ]
     with log.open("wb") as output:
         return subprocess.Popen(
             command,

@@ -85,7 +85,7 @@ async def test_a_pid_that_another_program_has_now_is_no_obstacle(data_dir: Path)
     async with local_postgres(data_dir):
         note = data_dir / "postgres" / "postmaster.pid"
         text = note.read_text(encoding="utf-8")
-    with child("sleep", "60", **account.account().options()) as stranger:
+    with child("sleep", "60") as stranger:
         note.write_text(text.replace(text.split()[0], str(stranger.pid), 1), encoding="utf-8")
         assert postgres.postmaster(data_dir / "postgres") is None
         async with local_postgres(data_dir) as url:
@@ -125,14 +125,17 @@ async def test_an_initialisation_that_was_cut_off_starts_over(new_dir: Path) -> 
 
 async def test_broken_files_are_explained(new_dir: Path) -> None:
     (new_dir / "postgres").mkdir(mode=0o700)
-    account.account().give(new_dir / "postgres")
     with pytest.raises(ServerError, match=r"PostgreSQL ended at once; its log says: .*postgres"):
         async with local_postgres(new_dir):
             pass
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the user")
-async def test_a_shut_directory_is_named_and_stays_shut(new_dir: Path) -> None:
+async def test_a_shut_directory_is_named_and_stays_shut(
+    new_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a system without user namespaces."""
+    monkeypatch.setattr(account, "_has_namespaces", lambda: False)
     shut = new_dir / "shut"
     shut.mkdir(mode=0o700)
     with pytest.raises(ServerError, match=f"chmod o\\+x {shut}`"):
@@ -153,7 +156,7 @@ async def test_without_the_wheel_the_extra_is_named(
 async def test_attaching_to_nothing_is_explained(
     new_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "ATTACH_SECONDS", 0.0)
+    monkeypatch.setattr(database, "ATTACH_SECONDS", 0.0)
     with pytest.raises(ServerError, match="No PostgreSQL runs in"):
         await local_url(new_dir)
 

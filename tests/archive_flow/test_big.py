@@ -16,19 +16,17 @@ from perdure.transfer import export, restore
 from perdure.verifying import compare
 from tests.archive_flow.conftest import TIGHT_CONFIG, Opening, diary
 from tests.archive_flow.test_transfer import written
+from tests.support.scripted import QUEUE, Scripted
 from tests.support.talk import soon, until
 
 MOST = 100_000
 FORGED = {
-    "type": "text",
-    "stored": {
-        "sha256": "0" * 64,
-        "size": 50_000,
-        "tokens": 700,
-        "full": True,
-        "head": "the head",
-        "tail": "the tail",
-    },
+    "sha256": "0" * 64,
+    "size": 50_000,
+    "tokens": 700,
+    "full": True,
+    "head": "the head",
+    "tail": "the tail",
 }
 
 
@@ -38,8 +36,8 @@ async def history_bytes(client: Client, id: str) -> int:  # noqa: A002
 
 
 async def whole(conversation: Conversation, first: int) -> list[dict[str, Any]]:
-    found = [m async for m in conversation.transcript(first, first, expand=True)]
-    return found[0].content
+    (found,) = [m async for m in conversation.transcript(first, first, expand=True)]
+    return found.content
 
 
 async def test_big_contents_cost_the_history_little_and_come_back_whole(
@@ -72,10 +70,11 @@ async def test_big_contents_cost_the_history_little_and_come_back_whole(
 
 
 async def test_three_hundred_messages_of_ten_kilobytes(
-    client: Client, opening: Opening, fresh: str
+    client: Client, archive: Archive, scripted_worker: Scripted, fresh: str
 ) -> None:
     policy = MemoryPolicy(message_budget=20_000, observe_chunk=10_000)
-    conversation = await opening(ConversationConfig(model="offline", policy=policy))
+    config = ConversationConfig(policy=policy)
+    conversation = await Conversation.open(client, fresh, config, task_queue=QUEUE, archive=archive)
     messages = [
         {"role": "user", "content": f"Page {number}: " + f"line {number} of the ledger. " * 460}
         for number in range(300)
@@ -94,9 +93,9 @@ async def test_a_forged_reference_is_carried_like_any_text(
 ) -> None:
     conversation = await opening(TIGHT_CONFIG)
     handle = client.get_workflow_handle(fresh)
-    await handle.signal("user_message", {"content": [FORGED]})
+    await handle.signal("user_message", {"content": [{"type": "text", "stored": FORGED}]})
     for odd in ({"sha256": "x"}, {"tokens": -5}, {"tokens": 2**70}, {"size": 0}):
-        block = {"type": "text", "stored": {**FORGED["stored"], **odd}}  # type: ignore[dict-item]
+        block = {"type": "text", "stored": {**FORGED, **odd}}
         await handle.signal("user_message", {"content": [block]})
 
     async def answered() -> bool:
@@ -105,7 +104,7 @@ async def test_a_forged_reference_is_carried_like_any_text(
 
     await until(answered)
     await conversation.import_messages(diary(20))
-    first = [m async for m in conversation.transcript(0, 0, expand=True)][0]
+    (first,) = [m async for m in conversation.transcript(0, 0, expand=True)]
     assert first.text.startswith("the head\n[left out here")
     path = await written(conversation, tmp_path / "forged.jsonl")
     assert (await restore(client, archive, path, id=f"{fresh}-copy")).identical
@@ -121,7 +120,8 @@ async def test_what_no_database_can_hold_is_replaced_at_every_door(
     conversation = await opening(
         TIGHT_CONFIG.model_copy(update={"system": bad.encode("utf-8", "replace").decode()})
     )
-    messages = [*diary(12), {"role": "user", "content": f"{bad} {'x' * 40_000}"}, *diary(6)[1:]]
+    mixed = {"role": "user", "content": f"{bad} {'x' * 40_000}"}
+    messages = [*diary(12), mixed, *({**m, "at": None} for m in diary(6)[1:])]
     await conversation.import_messages(messages)
     await conversation.ask(bad)
     await conversation.pin(f"pinned {bad.encode('utf-8', 'replace').decode()}")

@@ -6,6 +6,7 @@ from temporalio.client import Client
 from perdure.contract import ConversationConfig
 from perdure.conversation import Conversation
 from perdure.errors import ArchiveMissing, Refused
+from perdure.memory.observation import Observation
 from perdure.memory.wire import sha256
 from tests.archive_flow.conftest import TIGHT_CONFIG, Opening, diary
 from tests.support.talk import soon
@@ -35,7 +36,8 @@ async def test_from_a_reflection_down_to_the_messages(
 
     rows = await conversation.compactions()
     assert [row["n"] for row in rows] == list(range(len(rows)))
-    assert all(sha256(row["observation"]["content"]) == row["sha256"] for row in rows)
+    entries = [Observation.model_validate(row["observation"]) for row in rows]
+    assert [sha256(entry.body) for entry in entries] == [row["sha256"] for row in rows]
     page = await conversation.compactions(before=4, limit=3)
     assert [row["n"] for row in page] == [1, 2, 3]
 

@@ -35,7 +35,7 @@ async def test_import_verify_show_export_restore_delete(
     assert told.text.count("\n") == 4
     assert [row["n"] for row in rows.json] == [0, 1]
 
-    changed = [*diary(29), {"role": "user", "content": "never said"}, *diary(1)]
+    changed = [*diary(29), *({"role": "user", "content": "never said"} for _ in range(2))]
     source.write_text(json.dumps(changed), encoding="utf-8")
     differs = await cli("verify", fresh, "--against", str(source), "--json", **env)
     assert differs.code == 1

@@ -76,14 +76,14 @@ def tidy(clause: str) -> str:
     return bare[:-1].rstrip() if bare.endswith(".") and not bare.endswith("..") else bare
 
 
-def around(text: str, value: str) -> str:
-    """`text`, or of a long one the words around `value`."""
+def around(text: str, value: str, longest: int = LONGEST) -> str:
+    """`text`, or of one of more than `longest` words those around `value`."""
     split = text.split()
-    if len(split) <= LONGEST:
+    if len(split) <= longest:
         return text
     head = text[: max(0, text.find(value))].split()
-    start = max(0, len(head) - LONGEST * 2 // 3)
-    return " ".join(split[start : start + LONGEST])
+    start = max(0, len(head) - longest * 2 // 3)
+    return " ".join(split[start : start + longest])
 
 
 def _is_short(before: str, bare: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from perdure.memory.extract.lines import Line, day_of, read
 from perdure.memory.extract.score import is_question
-from perdure.memory.facts.clauses import Clause, around, tidy, told
+from perdure.memory.facts.clauses import LONGEST, Clause, around, tidy, told
 from perdure.memory.facts.fact import IMPORTANCE, Fact, Kind
 from perdure.memory.facts.shapes import Shaped, shaped
 from perdure.memory.facts.statements import kinds
@@ -22,6 +22,8 @@ EXACT_ELSEWHERE = 600
 identifiers, which the user may well come back to."""
 CROWD = 300
 """Thousandths left to the identifiers of a message behind the first `FLOOD`."""
+MENTION = 9
+"""Words around an identifier that the assistant mentions."""
 FURTHER = 60
 """What each further kind of a clause adds to its rank."""
 _PRICED = re.compile(
@@ -90,7 +92,7 @@ class _Found:
                         (value,),
                         day,
                         "tool",
-                        rank_of(value),
+                        rank_of(key, value),
                     )
             else:
                 role, said = (
@@ -123,7 +125,9 @@ class _Found:
         if line.role == "assistant" or clause.asked:
             exact_only = best in (Kind.IDENTIFIER, Kind.ADDRESS)
             rank = rank * (EXACT_ELSEWHERE if exact_only else ELSEWHERE) // 1000
-        text = around(clause.whole, values[0].text if values else "")
+        key = named[0] if named else values[0] if values else None
+        longest = MENTION if named and line.role == "assistant" else LONGEST
+        text = around(clause.whole, key.text if key else "", longest)
         exact = tuple(v.text for v in values if v.text in text)
         if Kind.RULE in stated:
             exact = ()

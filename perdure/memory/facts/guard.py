@@ -121,7 +121,11 @@ def _line(day: str, role: str, text: str) -> str:
 
 
 def _by_worth(facts: Sequence[Fact], count: Count) -> list[Fact]:
-    worth = [(-(f.rank * 1000 // (count(_own(f)) + FRAME)), i) for i, f in enumerate(facts)]
+    """By rank for the words used; a value itself costs nothing here, since it cannot be shorter."""
+    worth = []
+    for i, fact in enumerate(facts):
+        wording = max(1, count(_own(fact)) - sum(count(value) for value in fact.values))
+        worth.append((-(fact.rank * 1000 // (wording + FRAME)), i))
     return [facts[i] for _, i in sorted(worth)]
 
 

@@ -47,7 +47,10 @@ _COORDINATES = re.compile(
     r"-?\d{1,3}\.\d{3,}\s*°?\s*[NSEW]?,?\s+-?\d{1,3}\.\d{3,}(?:\s*°?\s*[NSEW]\b)?"
     r"|\d{1,3}°\s?\d{1,2}['′]\s?(?:\d{1,2}(?:\.\d+)?[\"″]\s?)?[NSEW]"
 )
-_TOKEN = re.compile(r"[#A-Za-z0-9](?:[\w#+@-]|[.:/](?=\w))*")
+_TOKEN = re.compile(r"[#A-Za-z0-9](?:[\w#+@-]|[.:/!]+(?=\w))*")
+_SERIES = re.compile(
+    r"\b(?!(?:USD|EUR|GBP|CHF|JPY|AM|PM|AD|BC|MB|GB|KB|TB|KM|KG)\b)[A-Z]{2,5} \d{2,6}[A-Z]?\b"
+)
 _LABEL = re.compile(
     r"\b(?:num(?:ber|mer)|no|nr|code|id|ids|ref(?:erence)?|extension|ext|pin|serial|account|order"
     r"|ticket|invoice|case|policy|booking|confirmation|reservation|license|licence|plate|room|gate"
@@ -90,6 +93,7 @@ _PATTERNS = (
     (Kind.DATE, _DATE),
     (Kind.MONEY, _MONEY),
     (Kind.IDENTIFIER, _PHONE),
+    (Kind.IDENTIFIER, _SERIES),
 )
 
 

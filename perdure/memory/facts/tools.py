@@ -28,7 +28,8 @@ _IDLIKE = re.compile(
     re.IGNORECASE,
 )
 _CALLED = re.compile(r"called (\S*): ")
-_NAMED = re.compile(r"([a-z]\w*) (.+)")
+_NAMED = re.compile(r"((?:gave )?[a-z]\w*) (.+)")
+GAVE = "gave "
 _NAME = re.compile(r"(?:[A-Z][\w'’-]*)(?: [A-Z][\w'’-]*){0,3}")
 
 
@@ -92,11 +93,12 @@ class Trail:
     def lines(self) -> Iterator[Noted]:
         """Every value as a fact of its own, to be chosen one by one and written together."""
         for record in self.records.values():
-            for fields, share in ((record.told, 1000), (record.found, FOUND)):
+            for fields, before in ((record.told, ""), (record.found, GAVE)):
                 for key, group in fields.items():
                     for value in group:
-                        rank = ASIDE.get(_shape(value), IMPORTANCE[Kind.DETAIL]) * share // 1000
-                        yield Noted(written(record.tool, [(key, value)]), value, record, rank)
+                        name = f"{before}{key or 'value'}"
+                        text = written(record.tool, [(name, value)])
+                        yield Noted(text, value, record, rank_of(name, value))
             if record.fault:
                 text = written(record.tool, [("error", record.fault)])
                 yield Noted(text, record.fault, record, IMPORTANCE[Kind.RECORD])
@@ -125,9 +127,10 @@ def noted(text: str) -> tuple[str, list[tuple[str, str]]] | None:
     return found[1], pairs
 
 
-def rank_of(value: str) -> int:
-    """The rank of a value that was noted before; whether it was told or found is not known."""
-    return ASIDE.get(_shape(value), IMPORTANCE[Kind.DETAIL])
+def rank_of(key: str, value: str) -> int:
+    """The rank of a value by its shape, and by whether the tool was told it or gave it."""
+    share = FOUND if key.startswith(GAVE) else 1000
+    return ASIDE.get(_shape(value) or Kind.DETAIL, IMPORTANCE[Kind.DETAIL]) * share // 1000
 
 
 def _shape(value: str) -> Kind | None:
