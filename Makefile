@@ -1,9 +1,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+SEEDS ?= 500
+REAL_SEEDS ?= 30
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo chat test lint types check bench
+.PHONY: help setup demo chat test lint types check fuzz bench
 
 help:  ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +35,10 @@ types: setup  ## Check types strictly
 	$(BIN)/mypy
 
 check: lint types test  ## Lint, types and tests: what must pass before anything lands
+
+fuzz: setup  ## Shake the memory with SEEDS random conversations, and the real workflow with a few
+	$(BIN)/python -m tests.fuzz --seeds $(SEEDS)
+	$(BIN)/python -m tests.fuzz --real --seeds $(REAL_SEEDS)
 
 bench: setup  ## Measure on real conversations (needs the data named in bench/README.md)
 	$(BIN)/python -m bench.real_input --first

@@ -19,6 +19,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.archive import Archive
 from perdure.archive.claims import claim, unclaim
+from perdure.batches import parse_import, split_import
 from perdure.contract import (
     DRAINING,
     MATERIAL,
@@ -29,15 +30,12 @@ from perdure.contract import (
     ConversationConfig,
     Held,
     HeldRef,
-    ImportedMessage,
     ImportReceipt,
     MaterialPage,
     MaterialQuery,
     Receipt,
-    parse_imported,
     parse_user_message,
     size_of,
-    time_fault,
 )
 from perdure.errors import (
     ConversationClosed,
@@ -47,17 +45,14 @@ from perdure.errors import (
     TurnFailed,
 )
 from perdure.memory.blocks import Block, ContentError, to_blocks, to_text
-from perdure.memory.groups import cuts, pairing_fault
 from perdure.memory.message import Message
 from perdure.past import PAGE_ROWS, SHOWN_MESSAGES, Past, Shown, closed_past
 from perdure.served import served
 
 T = TypeVar("T")
 
-# A batch stands in the history and, until it is taken in, in the workflow state.
-BATCH_BYTES = 400_000
-BATCH_MESSAGES = 400
 _PAUSE_SECONDS = 0.05
+_READY_SECONDS = 10.0
 _LONGEST_PAUSE_SECONDS = 2.0
 # Updates in flight are limited per workflow, and an accepted one may outlive its run.
 # FAILED_PRECONDITION: a workflow task is being tried again, after a worker was lost.
@@ -178,6 +173,20 @@ class Conversation:
 
     async def _gone(self) -> Exception:
         return self._missing() if await self._status() is None else self._closed()
+
+    async def ready(self, seconds: float = _READY_SECONDS) -> bool:
+        """Wait until the workflow knows its past, and no longer than told; gives whether it does.
+
+        It asks the archive for an earlier life at its start; until then it seems to be new.
+        """
+        until = asyncio.get_running_loop().time() + seconds
+        while True:
+            status = await self.status()
+            if status["chain"] and status["running"] != "open":
+                return True
+            if asyncio.get_running_loop().time() > until:
+                return False
+            await asyncio.sleep(_PAUSE_SECONDS)
 
     # Speaking
 
@@ -438,39 +447,3 @@ def _text(cause: BaseException | None) -> str:
 def _new_id() -> str:
     # Eight characters: they stand in the history of a turn six times, and are forgotten soon.
     return secrets.token_urlsafe(6)
-
-
-def parse_import(messages: Sequence[Any], *, stored: bool) -> list[ImportedMessage]:
-    """The messages of an import, checked and clean.
-
-    `stored` says that big blocks are going to be stored, so that any size is possible. Raises
-    Refused, naming the message, if any of them cannot be taken.
-    """
-    parsed = []
-    for number, message in enumerate(messages, start=1):
-        try:
-            parsed.append(parse_imported(message, stored=stored))
-        except ContentError as error:
-            raise Refused(f"message {number}: {error}") from None
-    if not parsed:
-        raise Refused("there are no messages to import")
-    if fault := pairing_fault(parsed) or time_fault(parsed):
-        raise Refused(fault)
-    return parsed
-
-
-def split_import(messages: Sequence[ImportedMessage]) -> list[list[dict[str, Any]]]:
-    """The batches of an import, each a payload's messages, with tool calls kept together."""
-    batches: list[list[dict[str, Any]]] = [[]]
-    size = start = 0
-    for cut in cuts(messages)[1:]:
-        group = messages[start:cut]
-        weight = sum(size_of(m.content) for m in group)
-        if batches[-1] and (
-            size + weight > BATCH_BYTES or len(batches[-1]) + len(group) > BATCH_MESSAGES
-        ):
-            batches.append([])
-            size = 0
-        batches[-1] += [m.model_dump(mode="json") for m in group]
-        size, start = size + weight, cut
-    return batches

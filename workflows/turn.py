@@ -1,5 +1,6 @@
 """One turn: a user message and the reply to it, or the reason why there is none."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from temporalio import workflow
@@ -64,14 +65,18 @@ class Interruption:
         """A turn begins; what was wanted before it is over."""
         self._wanted = False
 
-    async def result_of(self, call: workflow.ActivityHandle[ReplyResult]) -> ReplyResult:
-        """The result of a call; of an interrupted one what it had said until then.
+    async def result_of(
+        self, make: Callable[[], workflow.ActivityHandle[ReplyResult]]
+    ) -> ReplyResult:
+        """Make a call and wait for its result; of an interrupted one what it had said until then.
 
         Raises ActivityError. A call that does not react, since its worker is lost, is left.
         """
-        self._call = call
-        if self._wanted:
-            call.cancel()
+        came_before = self._wanted
+        if came_before:
+            # A call that is cancelled before it is sent out would end the workflow.
+            return ReplyResult(stop_reason=INTERRUPTED)
+        self._call = call = make()
         try:
             await workflow.wait_condition(lambda: call.done() or self._wanted)
             if not call.done():
@@ -134,7 +139,7 @@ async def _answer(
         _check_window(state)
         turn.step += 1
         try:
-            result = await interruption.result_of(_ask_model(state, turn))
+            result = await interruption.result_of(lambda: _ask_model(state, turn))
         except ActivityError as error:
             raise TurnFailure(reason(error), final=kind(error) == REQUEST_REFUSED) from error
         take_counts(state, result.counts, result.system_tokens)

@@ -57,6 +57,8 @@ class _Talk:
         self._call = call
         self._session = opened
         self._conversation: Conversation = call(opened.open(id, config))
+        if self._conversation.resumed:
+            call(self._conversation.ready())
         self._status: dict[str, Any] = call(self._conversation.status())
 
     def at_terminal(self) -> None:

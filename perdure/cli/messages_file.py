@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from perdure.batches import parse_import
 from perdure.contract import parse_imported
-from perdure.conversation import parse_import
 from perdure.errors import Refused
 from perdure.memory.blocks import ContentError, to_text
 

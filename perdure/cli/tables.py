@@ -100,6 +100,7 @@ def status_table(found: Mapping[str, Any], id: str) -> Table:  # noqa: A002
         "turns": f"{found['turn']:,}{failed}",
         "messages": f"{found['messages']:,}",
         "tokens": f"{found['raw_tokens']:,} said, {found['context_tokens']:,} in the context",
+        "archived": counted(found["archived"]["seq"], "message"),
         "compactions": f"{totals['compactions']:,}",
         "runs": f"{totals['runs']:,}",
         "used": f"{sent:,} tokens in, {usage['output']:,} out" if sent else "",

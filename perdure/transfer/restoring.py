@@ -12,14 +12,18 @@ from temporalio.client import Client
 from perdure.archive import Archive, Batch, ChainKey
 from perdure.contract import TASK_QUEUE, LedgerRow
 from perdure.conversation import Conversation
-from perdure.errors import ArchiveError, ConversationExists, ConversationNotFound
+from perdure.errors import (
+    ArchiveError,
+    ConversationExists,
+    ConversationNotFound,
+    PerdureError,
+)
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
 from perdure.transfer.checking import Checked, blob_of, checked
 from perdure.transfer.lines import Line, read
 
 BATCH_LINES = 200
-_LOOK_SECONDS = 0.05
 
 
 class Restored(BaseModel):
@@ -113,10 +117,12 @@ def _batch(key: ChainKey, kind: str, items: list[dict[str, Any]]) -> Batch:
 
 
 async def _restored(conversation: Conversation, found: Checked) -> Restored:
+    if not await conversation.ready():
+        raise PerdureError(
+            f"{conversation.id} is restored, but its workflow waits for its archive; "
+            "check that its worker uses the same database"
+        )
     status = await conversation.status()
-    while not status["chain"] or status["running"] == "open":
-        await asyncio.sleep(_LOOK_SECONDS)
-        status = await conversation.status()
     digest = (await conversation.context())["sha256"]
     counts = found.end.counts
     return Restored(

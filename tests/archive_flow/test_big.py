@@ -11,6 +11,7 @@ from perdure.archive import Archive
 from perdure.contract import ConversationConfig, parse_imported
 from perdure.conversation import Conversation
 from perdure.errors import Refused
+from perdure.memory.blocks import Block
 from perdure.memory.policy import MemoryPolicy
 from perdure.transfer import export, restore
 from perdure.verifying import compare
@@ -47,10 +48,11 @@ async def test_big_contents_cost_the_history_little_and_come_back_whole(
     await conversation.ask("hello")
     picture = base64.b64encode(bytes(range(256)) * 8_800).decode()
     source = {"type": "base64", "media_type": "image/png", "data": picture}
-    for content in (
+    contents: list[list[Block]] = [
         [{"type": "text", "text": "Numbers: " + "17 loaves, " * 230_000}],
         [{"type": "image", "source": source}, {"type": "text", "text": "What is this?"}],
-    ):
+    ]
+    for content in contents:
         before = await history_bytes(client, fresh)
         reply = await soon(conversation.ask(content), 30)
         assert reply.text

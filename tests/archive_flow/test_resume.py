@@ -8,16 +8,13 @@ from perdure.contract import ConversationConfig
 from perdure.conversation import Conversation
 from perdure.errors import ConversationClosed, Refused
 from tests.archive_flow.conftest import TIGHT_CONFIG, Opening, diary
-from tests.support.talk import soon, until
+from tests.support.talk import soon
 
 
 async def opened(conversation: Conversation) -> dict[str, object]:
     """The status, once the archive was asked for an earlier life."""
 
-    async def is_open() -> bool:
-        return (await conversation.status())["running"] is None
-
-    await until(is_open)
+    assert await conversation.ready()
     return await conversation.status()
 
 

@@ -2,10 +2,14 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from datetime import timedelta
 from typing import Any
 
 from temporalio.client import Client
+from temporalio.worker import Worker
 
 from perdure.archive import Archive
 from perdure.contract import PartRef
@@ -46,7 +50,7 @@ class Play:
         self.replies_scripted = 0
         talk.script.summarise = self._summarise
 
-    async def run(self, restart: Any) -> None:
+    async def run(self, restart: Callable[[], Awaitable[None]]) -> None:
         """Some steps in any order, `restart` once in a third of the seeds, then a look."""
         await self.talk.start(
             {
@@ -187,22 +191,36 @@ class Play:
 
 async def play(client: Client, archive: Archive, seed: int) -> None:
     """One seed on a queue of its own; raises Violation."""
-    queue = f"fuzz-{seed}-{random.SystemRandom().randrange(10**9)}"
+    queue = f"fuzz-{seed}-{uuid.uuid4().hex[:8]}"
     scripted = Scripted()
     talk = Talk(client, queue, queue, scripted.script(queue))
-    serving_now = [serving(client, scripted, archive, queue)]
+    async with AsyncExitStack() as stack:
+        workers = [await stack.enter_async_context(_worker(client, scripted, archive, queue))]
 
-    async def restart() -> None:
-        await serving_now.pop().__aexit__(None, None, None)
-        serving_now.append(serving(client, scripted, archive, queue))
-        await serving_now[0].__aenter__()
+        async def restart() -> None:
+            await workers.pop().shutdown()
+            workers.append(
+                await stack.enter_async_context(_worker(client, scripted, archive, queue))
+            )
 
-    await serving_now[0].__aenter__()
-    try:
-        await Play(talk, seed).run(restart)
-        await talk.check_sound()
-    except Exception as error:
-        raise Violation(f"{error!r}") from error
-    finally:
-        await talk.end()
-        await serving_now[0].__aexit__(None, None, None)
+        try:
+            await Play(talk, seed).run(restart)
+            await talk.check_sound()
+        except Exception as error:
+            raise Violation(f"{error!r}") from error
+        finally:
+            await talk.end()
+
+
+def _worker(client: Client, scripted: Scripted, archive: Archive, queue: str) -> Worker:
+    """One that notices cancellations, and is missed when it is gone, within a second."""
+    second = timedelta(seconds=1)
+    return serving(
+        client,
+        scripted,
+        archive,
+        queue,
+        sticky_queue_schedule_to_start_timeout=second,
+        max_heartbeat_throttle_interval=second,
+        default_heartbeat_throttle_interval=second,
+    )

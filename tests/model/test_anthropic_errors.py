@@ -127,6 +127,7 @@ async def test_errors_that_pass(
         (in_seconds(3_600), 60, 60),
         (in_seconds(-60), 0, 0),
     ],
+    ids=["whole", "half", "a day", "negative", "a date to come", "a date that has passed"],
 )
 async def test_retry_after_is_read_and_capped(
     api: MessagesApi, provider: AnthropicProvider, given: str, least: float, most: float

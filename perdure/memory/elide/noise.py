@@ -40,7 +40,7 @@ def is_acknowledgement(content: list[Block]) -> bool:
 
 def asks(text: str) -> bool:
     """Whether there is a question in it, so that even "ok" is an answer."""
-    return any(mark in text for mark in "?？؟;") if text else False
+    return any(mark in text for mark in "?？؟")
 
 
 def without_debug(text: str, seq: int) -> str | None:

@@ -5,6 +5,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 # Thousandths of shared word triples from which two texts say nearly the same.
 NEAR = 850
@@ -31,6 +32,13 @@ class Text:
     index: int
     text: str
     of_user: bool
+
+
+class _Index(NamedTuple):
+    """Newer texts: the newest of each wording, and by triple the numbers of those that have it."""
+
+    same: dict[str, Text]
+    begun: dict[Triple, list[int]]
 
 
 def _words(text: str) -> list[str]:
@@ -66,18 +74,18 @@ def difference(old: str, new: str) -> list[str]:
 def repeats(texts: Sequence[Text]) -> Iterator[tuple[Text, str]]:
     """The texts that a newer one makes superfluous, each with its stub; newest first.
 
-    A user's text is never told by less than its difference.
+    A user's text is never told by less than its difference, and only by another of the user's,
+    since what a tool or the assistant repeats of it may be elided in turn.
     """
-    same: dict[str, Text] = {}
-    begun: dict[Triple, list[int]] = {}
+    all_texts, of_users = _Index({}, {}), _Index({}, {})
     for number in range(len(texts) - 1, -1, -1):
         text = texts[number]
         if len(text.text) < SHORTEST:
             continue
+        same, begun = of_users if text.of_user else all_texts
         if (newest := same.get(text.text)) is not None:
             yield text, f"[message {text.seq} said the same as message {newest.seq}]"
             continue
-        same[text.text] = text
         sample = _sample(_words(text.text))
         hits = Counter(n for t in sample for n in begun.get(t, ()))
         # Ties go to the newer one, which has the higher number.
@@ -87,8 +95,10 @@ def repeats(texts: Sequence[Text]) -> Iterator[tuple[Text, str]]:
             if stub is not None:
                 yield text, stub
                 continue
-        for triple in sample:
-            begun.setdefault(triple, []).append(number)
+        for index in (all_texts, of_users) if text.of_user else (all_texts,):
+            index.same.setdefault(text.text, text)
+            for triple in sample:
+                index.begun.setdefault(triple, []).append(number)
 
 
 def _told_by(old: Text, new: Text) -> str | None:

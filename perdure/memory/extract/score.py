@@ -24,7 +24,7 @@ CUE_FACTOR = {
     Cue.LISTING: 200,
     Cue.HEALTH: 4_000,
     Cue.IDENTIFIER: 2_500,
-    Cue.MONEY: 900,
+    Cue.MONEY: 1_600,
 }
 """What a cue adds, in thousandths. A constraint is taken before all else wherever it fits."""
 

@@ -26,14 +26,18 @@ MENTION = 9
 """Words around an identifier that the assistant mentions."""
 FURTHER = 60
 """What each further kind of a clause adds to its rank."""
+PRICED = 120
+RECURRING = 300
+"""What is added to an amount that is a price of something, and to one that is due again and again:
+it is asked for long after what was paid once."""
 _PRICED = re.compile(
     r"\b(?:costs?|price[sd]?|rent|budget|pays?|paid|total|deposit|salary|wage|fee|loan|fare|rate|limit"
     r"|bill|savings?|earns?|asks?|owes?|per \w+|a kilo|apiece|each)\b",
     re.IGNORECASE,
 )
-# What comes again every month is asked for longer than what was paid once.
 _RECURRING = re.compile(
-    r"\b(?:an?|per|each|every) (?:hour|day|week|month|quarter|year)\b|\b(?:dai|week|month|year)ly\b",
+    r"\b(?:an?|per|each|every) (?:hour|day|week|month|quarter|year)\b"
+    r"|\b(?:dai|week|month|year)ly\b",
     re.IGNORECASE,
 )
 _EXACT = (Kind.IDENTIFIER, Kind.ADDRESS, Kind.MONEY, Kind.DATE, Kind.QUANTITY)
@@ -119,7 +123,8 @@ class _Found:
         best = max(every, key=lambda k: IMPORTANCE[k])
         rank = IMPORTANCE[best] + FURTHER * (len(every) - 1)
         if Kind.MONEY in every:
-            rank += FURTHER * sum(bool(p.search(clause.text)) for p in (_PRICED, _RECURRING)) * 2
+            rank += PRICED * bool(_PRICED.search(clause.text))
+            rank += RECURRING * bool(_RECURRING.search(clause.text))
         if best is Kind.IDENTIFIER and crowd >= FLOOD:
             rank = rank * CROWD // 1000
         if line.role == "assistant" or clause.asked:

@@ -8,12 +8,14 @@ from perdure.memory.extract.types import Count
 from perdure.memory.extract.words import words
 from perdure.memory.facts.collect import collect
 from perdure.memory.facts.fact import Fact
-from perdure.memory.facts.tools import noted, written
+from perdure.memory.facts.tools import GAVE, noted, written
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation, body
 
 SHARE = 300
-"""Thousandths of an entry's target that its facts may take; the rest belongs to the summary."""
+"""Thousandths of an entry's target that are kept for facts; the rest belongs to the summary. Where
+that leaves room unused, strong facts may take it: a summariser that forgets loses them at no level.
+"""
 COVERED = 700
 """Thousandths of a clause's words that one line of the summary must hold to have said it."""
 TELLING = 2
@@ -36,82 +38,96 @@ def reserve(sources: Sources, target: int, count: Count) -> int:
 def guard(sources: Sources, content: str, target: int, count: Count) -> list[str]:
     """The facts of `sources` that `content` does not say, as lines `day: clause`.
 
-    The most important that fit `SHARE` of `target` tokens, in the order in which they were told;
-    weak ones only where the content leaves `target` tokens unused. A fact is said when its values
+    The most important that fit, in the order in which they were told. Strong ones take up to
+    `SHARE` of `target` tokens, or all that the content leaves unused of it if that is more; weak
+    ones only what is unused, within that share. A fact is said when its values
     stand in a sentence of the content, or most of its words do.
     """
     return _chosen(collect(sources), content, target, count)
 
 
 def _chosen(facts: Sequence[Fact], content: str, target: int, count: Count) -> list[str]:
-    limit = target * SHARE // 1000
+    share = target * SHARE // 1000
     free = target - count(content)
+    limit = max(share, free) if content else share
     said = _Said(content)
-    chosen: list[Fact] = []
-    spent = count(body("", [""]))
-    # What was paid for already: a date line, and the start of a tool's line.
-    opened: dict[str, None] = {}
+    page = _Page(count)
     for fact in _by_worth(facts, count):
-        room = limit if fact.rank >= STRONG else min(limit, free)
-        if spent >= room or said.holds(fact):
-            continue
-        cost = 0
-        for start, shown in _opens(fact):
-            if start not in opened:
-                cost += count(shown)
-        cost += count(_own(fact))
-        if spent + cost > room:
-            continue
-        spent += cost
-        opened.update(dict.fromkeys(start for start, _ in _opens(fact)))
-        chosen.append(fact)
-        said.add(fact.text)
-    chosen.sort(key=lambda fact: fact.place)
-    lines = _lines(chosen)
+        room = limit if fact.rank >= STRONG else min(share, free)
+        if page.tokens < room and not said.holds(fact) and page.cost(fact) <= room - page.tokens:
+            page.add(fact)
+            said.add(fact.text)
+    lines = page.lines()
     while lines and count(body("", lines)) > limit:
         lines.pop()
     return lines
 
 
-def _opens(fact: Fact) -> list[tuple[str, str]]:
-    """What a fact needs around it once, with a name under which it is known to be there."""
-    opens = [(f"day {fact.day}", f"\n{fact.day}:")] if fact.day else []
-    if called := noted(fact.text):
+class _Page:
+    """Facts as they are written: date lines, and the values of one tool call on one line."""
+
+    def __init__(self, count: Count) -> None:
+        self.count = count
+        self.tokens = count(body("", [""]))
+        self.opened: dict[str, None] = {}
+        self.facts: list[tuple[int, str, Fact]] = []
+
+    def cost(self, fact: Fact) -> int:
+        """Tokens that the page grows by."""
+        starts = sum(
+            self.count(text) for name, text in self._starts(fact) if name not in self.opened
+        )
+        return starts + self.count(_own(fact))
+
+    def add(self, fact: Fact) -> None:
+        """Writes a fact."""
+        self.tokens += self.cost(fact)
+        self.facts.append((fact.place, self._line_of(fact), fact))
+        self.opened.update(dict.fromkeys(name for name, _ in self._starts(fact)))
+
+    def lines(self) -> list[str]:
+        """The facts in the order in which they were told."""
+        calls: dict[str, tuple[str, str, list[tuple[str, str]]]] = {}
+        texts: dict[str, str] = {}
+        for _, name, fact in sorted(self.facts, key=lambda each: each[0]):
+            called = noted(fact.text)
+            if called is None:
+                texts.setdefault(name, name)
+                continue
+            tool, pairs = called
+            calls.setdefault(name, (fact.day, tool, []))[2].extend(pairs)
+            texts.setdefault(name, "")
+        for name, (day, tool, pairs) in calls.items():
+            keys = list(dict.fromkeys(key for key, _ in pairs))
+            ordered = [pair for key in keys for pair in pairs if pair[0] == key]
+            texts[name] = _line(day, "tool", written(tool, ordered))
+        return list(texts.values())
+
+    def _line_of(self, fact: Fact) -> str:
+        """The name of the line that a fact stands on; for most facts that is the line itself.
+
+        What a tool gave stands with what it was told. Where nothing of that is written, all that
+        tools of one name gave shares a line.
+        """
+        called = noted(fact.text)
+        if called is None:
+            return _line(fact.day, fact.role, fact.text)
         tool, ((key, _), *_) = called
-        at = f"{fact.day} {fact.place} {tool}"
-        opens += [(at, f"\ncalled {tool}:"), (f"{at} {key}", f" {key}")]
-    return opens
+        own = f"{fact.day} {fact.place} {tool}"
+        return own if own in self.opened or not key.startswith(GAVE) else f"{fact.day} {tool}"
+
+    def _starts(self, fact: Fact) -> list[tuple[str, str]]:
+        """What a fact needs before it once: the name under which that is known, and its text."""
+        starts = [(f"day {fact.day}", f"\n{fact.day}:")] if fact.day else []
+        if called := noted(fact.text):
+            tool, ((key, _), *_) = called
+            line = self._line_of(fact)
+            starts += [(line, f"\ncalled {tool}:"), (f"{line} {key}", f" {key}")]
+        return starts
 
 
 def _own(fact: Fact) -> str:
     return f", {fact.values[0]}" if noted(fact.text) else f"\n{fact.text}"
-
-
-def _lines(facts: Sequence[Fact]) -> list[str]:
-    """The facts as they stand in an entry; the values of one tool call share a line."""
-    lines: dict[str, Fact | list[tuple[str, str]]] = {}
-    heads: dict[str, tuple[str, str]] = {}
-    for fact in facts:
-        called = noted(fact.text)
-        if called is None:
-            lines.setdefault(_line(fact.day, fact.role, fact.text), fact)
-            continue
-        tool, pairs = called
-        name = f"{fact.day} {fact.place} {tool}"
-        heads[name] = (fact.day, tool)
-        group = lines.setdefault(name, [])
-        if isinstance(group, list):
-            group.extend(pair for pair in pairs if pair not in group)
-    out = []
-    for name, held in lines.items():
-        if isinstance(held, Fact):
-            out.append(name)
-        else:
-            day, tool = heads[name]
-            keys = list(dict.fromkeys(key for key, _ in held))
-            pairs = [pair for key in keys for pair in held if pair[0] == key]
-            out.append(_line(day, "tool", written(tool, pairs)))
-    return out
 
 
 def _line(day: str, role: str, text: str) -> str:

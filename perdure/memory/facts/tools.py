@@ -18,10 +18,12 @@ LONG = 120
 """Characters from which on a value is a text: only the identifiers in it count."""
 VALUES = 6
 """Identifiers taken from one long text that a tool was given."""
-ASIDE = {Kind.IDENTIFIER: 900, Kind.ADDRESS: 900, Kind.DATE: 750, Kind.NAMING: 700}
+ASIDE = {Kind.IDENTIFIER: 900, Kind.ADDRESS: 900, Kind.DATE: 750, Kind.NAMING: 740}
 """Rank of what a tool was told, by the shape of the value; the rest has that of a detail."""
-FOUND = 620
+FOUND = 680
 """Thousandths of the same rank for what came back."""
+SEEN = 450
+"""The same for an address that came back: few of them are used."""
 _IDLIKE = re.compile(
     r"(?:^|_)(?:ids?|number|no|code|ref(?:erence)?|e?mail|phone|url|path|file|name|status|state|date"
     r"|dob|birth\w*|origin|destination|sku|key|sha|branch|version|title|version|amount|total|zip)$",
@@ -129,8 +131,11 @@ def noted(text: str) -> tuple[str, list[tuple[str, str]]] | None:
 
 def rank_of(key: str, value: str) -> int:
     """The rank of a value by its shape, and by whether the tool was told it or gave it."""
-    share = FOUND if key.startswith(GAVE) else 1000
-    return ASIDE.get(_shape(value) or Kind.DETAIL, IMPORTANCE[Kind.DETAIL]) * share // 1000
+    shape = _shape(value) or Kind.DETAIL
+    share = 1000
+    if key.startswith(GAVE):
+        share = SEEN if shape is Kind.ADDRESS else FOUND
+    return ASIDE.get(shape, IMPORTANCE[Kind.DETAIL]) * share // 1000
 
 
 def _shape(value: str) -> Kind | None:

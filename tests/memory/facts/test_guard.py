@@ -1,0 +1,170 @@
+"""Which facts stand beside a summary, and how they outlive many compactions."""
+
+import os
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.formats import FORMATS
+from bench.identifiers import compacted, forgets
+from perdure.memory.facts import SHARE, guard, reserve
+from perdure.memory.message import Message
+from perdure.memory.observation import Observation, body
+from perdure.memory.policy import MemoryPolicy
+from perdure.memory.project import context_text
+from perdure.memory.state import Memory, append
+from perdure.model.guarded import Guarded, extractively
+from perdure.model.provider import SummaryCall
+
+START = datetime(2026, 3, 1, 9, tzinfo=UTC)
+PLANTED = {
+    "My daughter is allergic to walnuts.": "allergic to walnuts",
+    "Always quote prices with tax included.": "prices with tax included",
+    "My sourdough starter is called Balthazar.": "Balthazar",
+    "The reservation number of the oven is KX-48213.": "KX-48213",
+    "The rent of the shop is 1,150 euros a month.": "1,150 euros a month",
+    "The landlord writes from m.quint@example.org.": "m.quint@example.org",
+    "The lease was signed on 30 January 2026.": "30 January 2026",
+    "The plans are at https://example.org/plans/7f3a.": "https://example.org/plans/7f3a",
+}
+FILLER = (
+    "The weather has been rather grey and the walk home was long and quiet.",
+    "We sat by the river for a while and watched the boats go past in the rain.",
+    "There was a market in the square with cheese, old books and a brass band.",
+    "I could not sleep and listened to the wind in the chimney for half the night.",
+)
+
+
+def count(text: str) -> int:
+    return len(re.findall(r"\w+|[^\w\s]|\n", text))
+
+
+def said(*texts: str) -> list[Message]:
+    return [
+        Message(
+            seq=i,
+            role="user",
+            content=[{"type": "text", "text": text}],
+            at=START + timedelta(days=i // 4),
+        )
+        for i, text in enumerate(texts)
+    ]
+
+
+def test_what_the_summary_says_is_not_repeated() -> None:
+    sources = said("The order is RX-1199.", "The locker is ZQ-2200.")
+    assert guard(sources, "user: The order is RX-1199.", 200, count) == [
+        "1 March 2026: The locker is ZQ-2200"
+    ]
+
+
+def test_a_bare_value_without_its_meaning_does_not_count_as_said() -> None:
+    facts = guard(said("The order of the oven is RX-1199."), "RX-1199.", 200, count)
+    assert facts == ["1 March 2026: The order of the oven is RX-1199"]
+
+
+def test_the_most_important_come_first() -> None:
+    sources = said("The path is 40 metres long.", "I am allergic to penicillin.")
+    assert guard(sources, "Nothing.", 60, count) == ["1 March 2026: I am allergic to penicillin"]
+
+
+@given(st.lists(st.text(min_size=1, max_size=120), max_size=8), st.integers(32, 400))
+def test_facts_pass_neither_their_share_nor_the_target(texts: list[str], target: int) -> None:
+    sources = said(*texts, *PLANTED)
+    full = "user: " + "word " * target
+    facts = guard(sources, full, target, count)
+    assert not facts or count(body("", facts)) <= target * SHARE // 1000
+    assert reserve(sources, target, count) <= target * SHARE // 1000
+    assert facts == guard(sources, full, target, count)
+    short = guard(sources, "They talked.", target, count)
+    assert count(body("They talked.", short)) <= target
+
+
+def test_an_entry_reads_its_facts_below_a_date_line_a_day() -> None:
+    entry = Observation(
+        id="L1.0-3", level=1, content="user: We talked.",
+        facts=["1 March 2026: The order is RX-1", "1 March 2026: The locker is ZQ-2", "2 March 2026: X"],
+        start_time=START, end_time=START, first_seq=0, last_seq=3, message_count=4,
+        original_tokens=90, compressed_tokens=30, created_at=START, method="model", model="m",
+        prompt_version="1", identity="",
+    )  # fmt: skip
+    assert entry.body == (
+        "user: We talked.\nFacts:\n1 March 2026:\nThe order is RX-1\nThe locker is ZQ-2\n"
+        "2 March 2026:\nX"
+    )
+    assert [line.partition(": ")[2] for line in guard([entry], "", 400, count)][:2] == [
+        "The order is RX-1",
+        "The locker is ZQ-2",
+    ]
+
+
+POLICY = MemoryPolicy(
+    message_budget=400,
+    observe_chunk=250,
+    observation_budget=300,
+    level_budget=300,
+    target_ratio=2.5,
+    reflect_ratio=1.5,
+    keep_recent_messages=0,
+)
+
+
+def lived(make: object) -> tuple[Memory, dict[int, int]]:
+    """The planted facts, then 48 turns of filler, with how often each level was made."""
+    made: dict[int, int] = {}
+
+    def counted(call: SummaryCall) -> Guarded:
+        made[call.level] = made.get(call.level, 0) + 1
+        return make(call)  # type: ignore[operator, no-any-return]
+
+    memory, at = Memory(), START
+    filler = [" ".join(FILLER[(n + i) % 4] for i in range(8)) for n in range(48)]
+    for number, fact in enumerate(PLANTED):
+        filler[3 * number] += f" {fact}"
+    for text in filler:
+        for role, words in (("user", text), ("assistant", FILLER[len(text) % 4])):
+            at += timedelta(minutes=1)
+            blocks = [{"type": "text", "text": words}]
+            memory = append(memory, role, blocks, at, tokens=count(words))  # type: ignore[arg-type]
+        memory = compacted(memory, POLICY, counted)
+    return memory, made
+
+
+def test_eight_planted_facts_outlive_every_level() -> None:
+    memory, made = lived(extractively)
+    assert all(made[level] >= 5 for level in (1, 2))
+    assert [fact for fact in PLANTED.values() if fact not in context_text(memory)] == []
+
+
+def test_they_outlive_a_summariser_that_forgets_everything() -> None:
+    memory, made = lived(forgets)
+    assert all(made[level] >= 5 for level in (1, 2))
+    assert [fact for fact in PLANTED.values() if fact not in context_text(memory)] == []
+
+
+def test_formats_that_nobody_listed() -> None:
+    sources = said(*(planted.sentence for planted in FORMATS))
+    text = "\n".join(guard(sources, "They talked.", 4_000, count))
+    assert [planted.value for planted in FORMATS if planted.value not in text] == []
+
+
+def test_the_same_bytes_under_three_hash_seeds() -> None:
+    code = (
+        "from tests.memory.facts.test_guard import *\n"
+        "print(guard(said(*PLANTED, *FILLER, *(f.sentence for f in FORMATS)), '', 700, count))"
+    )
+    seen = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "4711")
+    ]
+    assert seen[0]
+    assert seen == seen[:1] * 3
