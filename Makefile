@@ -25,7 +25,7 @@ chat: setup  ## Talk to a conversation named "chat"
 	@$(BIN)/perdure chat chat
 
 test: setup  ## Run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 lint: setup  ## Check style and formatting
 	$(BIN)/ruff check .

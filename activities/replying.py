@@ -11,15 +11,8 @@ from activities.heartbeat import heartbeating
 from activities.material import fetch
 from perdure.archive import Archive
 from perdure.archive.claims import claim, originals
-from perdure.contract import (
-    INLINE_BYTES,
-    INTERRUPTED,
-    REPLY,
-    ReplyResult,
-    StepRef,
-    Usage,
-    size_of,
-)
+from perdure.contract import INLINE_BYTES, INTERRUPTED, REPLY, ReplyResult, StepRef, Usage
+from perdure.entrance import size_of
 from perdure.errors import ArchiveError, ModelError
 from perdure.memory.blocks import Block
 from perdure.memory.message import MESSAGE_OVERHEAD

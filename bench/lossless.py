@@ -28,7 +28,8 @@ from bench.stage import temporal
 from bench.worker_process import WorkerProcess
 from perdure import Conversation, ConversationConfig, MemoryPolicy
 from perdure.archive import Archive
-from perdure.contract import ImportedMessage, parse_imported
+from perdure.contract import ImportedMessage
+from perdure.entrance import parse_imported
 from perdure.local.database import local_postgres
 from perdure.local.postgres import postmaster
 from perdure.verifying import compare

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from perdure.contract import ImportedMessage, parse_imported, size_of, time_fault
+from perdure.contract import ImportedMessage
+from perdure.entrance import parse_imported, size_of, time_fault
 from perdure.errors import Refused
 from perdure.memory.blocks import ContentError
 from perdure.memory.groups import cuts, pairing_fault

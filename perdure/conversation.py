@@ -34,9 +34,8 @@ from perdure.contract import (
     MaterialPage,
     MaterialQuery,
     Receipt,
-    parse_user_message,
-    size_of,
 )
+from perdure.entrance import parse_user_message, size_of
 from perdure.errors import (
     ConversationClosed,
     ConversationExists,

@@ -12,6 +12,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "perdure.memory": ("perdure.memory",),
     "perdure.errors": (),
     "perdure.contract": ("perdure.memory",),
+    "perdure.entrance": ("perdure.contract", "perdure.memory"),
     "perdure.settings": ("perdure.errors",),
     "perdure.model": (
         "perdure.model",
@@ -26,11 +27,12 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "perdure.settings",
         "perdure.errors",
     ),
-    "workflows": ("workflows", "perdure.memory", "perdure.contract"),
+    "workflows": ("workflows", "perdure.memory", "perdure.contract", "perdure.entrance"),
     "activities": (
         "activities",
         "perdure.memory",
         "perdure.contract",
+        "perdure.entrance",
         "perdure.model",
         "perdure.archive",
         "perdure.errors",

@@ -21,8 +21,8 @@ from perdure.contract import (
     OpenRef,
     OpenResult,
     Parent,
-    size_of,
 )
+from perdure.entrance import size_of
 from perdure.memory.blocks import Block, ContentError
 from perdure.memory.compact import Plan
 from perdure.memory.stored import big_blocks

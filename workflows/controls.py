@@ -4,7 +4,8 @@ from typing import Any
 
 from temporalio import workflow
 
-from perdure.contract import ConversationConfig, ImportBatch, ImportReceipt, reconfigured
+from perdure.contract import ConversationConfig, ImportBatch, ImportReceipt
+from perdure.entrance import reconfigured
 from perdure.memory.blocks import ContentError, upper_estimate
 from perdure.memory.compact import Plan, next_compaction
 from perdure.memory.groups import pairing_fault

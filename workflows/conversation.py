@@ -19,11 +19,8 @@ with workflow.unsafe.imports_passed_through():
         MaterialPage,
         MaterialQuery,
         Receipt,
-        parse_batch,
-        parse_config,
-        parse_user_message,
-        reconfigured,
     )
+    from perdure.entrance import parse_batch, parse_config, parse_user_message, reconfigured
     from perdure.memory.blocks import ContentError
     from perdure.memory.project import context_text
     from perdure.memory.state import Memory

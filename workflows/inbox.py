@@ -4,11 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from perdure.contract import (
-    OUR_IDS,
-    ConversationConfig,
-    ImportReceipt,
-    Receipt,
+from perdure.contract import OUR_IDS, ConversationConfig, ImportReceipt, Receipt
+from perdure.entrance import (
     parse_batch,
     parse_instructions,
     parse_pin,

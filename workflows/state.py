@@ -5,14 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from perdure.contract import (
-    ConversationConfig,
-    LedgerRow,
-    Marks,
-    Parent,
-    StopReason,
-    Usage,
-)
+from perdure.contract import ConversationConfig, LedgerRow, Marks, Parent, StopReason, Usage
 from perdure.memory.blocks import Block
 from perdure.memory.state import Memory
 from workflows.ledger import Row, packed, unpacked

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perdure.batches import parse_import
-from perdure.contract import parse_imported
+from perdure.entrance import parse_imported
 from perdure.errors import Refused
 from perdure.memory.blocks import ContentError, to_text
 

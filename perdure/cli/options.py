@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from perdure.contract import ConversationConfig, parse_config
+from perdure.contract import ConversationConfig
+from perdure.entrance import parse_config
 from perdure.errors import Refused
 from perdure.memory.blocks import ContentError, clean
 

@@ -9,7 +9,7 @@ from perdure.cli.messages_file import parse_file
 from perdure.cli.options import Id, Json
 from perdure.cli.output import counted, emit, say
 from perdure.cli.session import run, session
-from perdure.contract import parse_imported
+from perdure.entrance import parse_imported
 from perdure.errors import Refused
 from perdure.settings import Settings
 from perdure.verifying import Verified, compare

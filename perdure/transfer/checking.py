@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from perdure.archive.rows import message_hash
-from perdure.contract import LedgerRow, sentence
+from perdure.contract import LedgerRow
+from perdure.entrance import sentence
 from perdure.errors import Refused
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation

@@ -8,8 +8,9 @@ from temporalio.client import Client
 
 import worker
 from perdure.archive import Archive
-from perdure.contract import ConversationConfig, parse_imported
+from perdure.contract import ConversationConfig
 from perdure.conversation import Conversation
+from perdure.entrance import parse_imported
 from perdure.errors import Refused
 from perdure.memory.blocks import Block
 from perdure.memory.policy import MemoryPolicy

@@ -13,9 +13,9 @@ from temporalio.service import RPCError
 
 import worker
 from perdure.archive import Archive
-from perdure.contract import parse_imported
 from perdure.conversation import Conversation
 from perdure.deleting import delete
+from perdure.entrance import parse_imported
 from perdure.errors import (
     ArchiveShared,
     ConversationExists,

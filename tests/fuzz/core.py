@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from perdure.contract import ConversationConfig, reconfigured
+from perdure.contract import ConversationConfig
+from perdure.entrance import reconfigured
 from perdure.memory.blocks import Block, ContentError, upper_estimate
 from perdure.memory.compact import (
     Compacted,

@@ -30,7 +30,7 @@ async def test_messages_are_appended_with_their_times_and_no_reply(talk: Talk) -
     receipt = await talk.facade.import_messages(
         [
             user("hi", at="2023-05-08T13:56:00"),
-            assistant("hello", at="2023-05-08T13:57:00+02:00"),
+            assistant("hello", at="2023-05-08T15:57:00+02:00"),
             user("look"),
             assistant([CALL]),
             user([RESULT]),
@@ -43,7 +43,7 @@ async def test_messages_are_appended_with_their_times_and_no_reply(talk: Talk) -
     times = [datetime.fromisoformat(m["at"]) for m in transcript]
     assert times[:2] == [
         datetime(2023, 5, 8, 13, 56, tzinfo=UTC),
-        datetime(2023, 5, 8, 11, 57, tzinfo=UTC),
+        datetime(2023, 5, 8, 13, 57, tzinfo=UTC),
     ]
     assert times[2].year > 2023
     assert all(m["tokens"] > 0 for m in transcript)

@@ -26,6 +26,8 @@ MENTION = 9
 """Words around an identifier that the assistant mentions."""
 FURTHER = 60
 """What each further kind of a clause adds to its rank."""
+CALENDAR = 150
+"""What is added to a day of the calendar, beside which a clock time or "on Friday" is vague."""
 PRICED = 120
 RECURRING = 300
 """What is added to an amount that is a price of something, and to one that is due again and again:
@@ -35,6 +37,7 @@ _PRICED = re.compile(
     r"|bill|savings?|earns?|asks?|owes?|per \w+|a kilo|apiece|each)\b",
     re.IGNORECASE,
 )
+_CALENDAR = re.compile(r"\d\D{0,4} ?[a-z]{3}|[a-z]{3}\.? \d|\d-\d|[./]\d|[月年]", re.IGNORECASE)
 _RECURRING = re.compile(
     r"\b(?:an?|per|each|every) (?:hour|day|week|month|quarter|year)\b"
     r"|\b(?:dai|week|month|year)ly\b",
@@ -122,6 +125,8 @@ class _Found:
             return 0
         best = max(every, key=lambda k: IMPORTANCE[k])
         rank = IMPORTANCE[best] + FURTHER * (len(every) - 1)
+        if any(v.kind is Kind.DATE and _CALENDAR.search(v.text) for v in values):
+            rank += CALENDAR
         if Kind.MONEY in every:
             rank += PRICED * bool(_PRICED.search(clause.text))
             rank += RECURRING * bool(_RECURRING.search(clause.text))

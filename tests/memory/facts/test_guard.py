@@ -103,12 +103,12 @@ def test_an_entry_reads_its_facts_below_a_date_line_a_day() -> None:
 
 
 POLICY = MemoryPolicy(
-    message_budget=400,
-    observe_chunk=250,
-    observation_budget=300,
-    level_budget=300,
+    message_budget=1_200,
+    observe_chunk=700,
+    observation_budget=500,
+    level_budget=1_100,
     target_ratio=2.5,
-    reflect_ratio=1.5,
+    reflect_ratio=1.3,
     keep_recent_messages=0,
 )
 

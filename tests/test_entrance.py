@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from perdure.contract import (
-    ConversationConfig,
+from perdure.contract import ConversationConfig
+from perdure.entrance import (
     parse_batch,
     parse_config,
     parse_instructions,
