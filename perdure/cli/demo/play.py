@@ -16,6 +16,7 @@ from perdure.contract import ConversationConfig
 from perdure.conversation import Conversation
 from perdure.errors import ConversationNotFound
 from perdure.memory.policy import MemoryPolicy
+from perdure.past import Shown
 from perdure.settings import OFFLINE_MODEL
 
 if TYPE_CHECKING:
@@ -87,7 +88,10 @@ class Progressed:
 
 @dataclass(frozen=True)
 class Played:
-    """The whole demo. `said` holds the messages by their number."""
+    """The whole demo. `said` holds the messages by their number.
+
+    `oldest` is the entry of the highest level, with what it came from.
+    """
 
     id: str
     servers: Servers
@@ -96,6 +100,7 @@ class Played:
     last: Progressed
     verbatim_from: int
     answers: list[Answered]
+    oldest: Shown
     replay: "ReplayReport"
     seconds: float
 
@@ -154,6 +159,7 @@ async def play(opened: Session, follow: Callable[[Progressed], None]) -> Played:
         last=last,
         verbatim_from=memory["messages"]["first_seq"],
         answers=_answers(told, said),
+        oldest=await conversation.show(memory["observations"][0]["id"]),
         replay=await replay(opened.client, id),
         seconds=time.monotonic() - began,
     )

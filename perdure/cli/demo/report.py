@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ def report(played: Played) -> None:
     _introduction(played)
     _heading("One compacted range, before and after")
     _before_and_after(played)
+    _heading("Down from a summary to the words")
+    _drill_down(played)
     _heading("Compactions")
     _compactions(played.compactions)
     _heading("Tokens")
@@ -107,14 +110,30 @@ def _before_and_after(played: Played) -> None:
     show(Padding(styled(body(entry["content"], entry["facts"]).strip()), (0, 0, 0, 2)))
 
 
+def _drill_down(played: Played) -> None:
+    entry, below = played.oldest.entry, played.oldest.made_from
+    counts = Counter(e.level for e in below)
+    say(
+        f"{entry.id} says in {counted(entry.compressed_tokens, 'token')} what messages "
+        f"{span(entry.first_seq, entry.last_seq)} said in {entry.original_tokens:,}; it was made "
+        f"from {by_level(dict(counts))}. None of those messages is in the context any more; the "
+        "archive has them all:"
+    )
+    for message in played.oldest.messages[2:5]:
+        _original(Said(f"{message.seq} {message.role}", message.text))
+    say(f"  ... and {counted(entry.message_count - 3, 'message')} more", DIM)
+
+
 def _has_text(row: Mapping[str, Any]) -> bool:
     return row["observation"]["level"] == 1 and bool(row["observation"]["content"])
 
 
 def _original(said: Said) -> None:
     shown = console()
-    line = styled(f"  {said.role}: ", "bold" if said.role == "user" else DIM)
-    line.append(" ".join(styled(said.text).plain.split()), "" if said.role == "user" else DIM)
+    line = styled(f"  {said.role}: ", "bold" if said.role.endswith("user") else DIM)
+    line.append(
+        " ".join(styled(said.text).plain.split()), "" if said.role.endswith("user") else DIM
+    )
     line.truncate(shown.width, overflow="ellipsis")
     shown.print(line, no_wrap=True)
 
@@ -185,6 +204,7 @@ def _next(played: Played) -> None:
     commands = {
         f"{program} chat {played.id}": "go on with this conversation",
         f"{program} context {played.id} --text": "read what the model would be sent now",
+        f"{program} show {played.id} {played.oldest.entry.id}": "go from a summary to its sources",
     }
     if played.servers.owns:
         commands[f"{program} serve"] = "keep it running, for what follows"
