@@ -6,7 +6,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.formats import FORMATS
@@ -72,6 +72,7 @@ def test_the_most_important_come_first() -> None:
     assert guard(sources, "Nothing.", 60, count) == ["1 March 2026: I am allergic to penicillin"]
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=120), max_size=8), st.integers(32, 400))
 def test_facts_pass_neither_their_share_nor_the_target(texts: list[str], target: int) -> None:
     sources = said(*texts, *PLANTED)
