@@ -62,6 +62,13 @@ _BUSY = (
     RPCStatusCode.FAILED_PRECONDITION,
 )
 _BUSY_SECONDS = 60.0
+# How else a conversation can be over than by being closed.
+_ENDINGS = {
+    WorkflowExecutionStatus.FAILED: "has failed; `temporal workflow show` tells why",
+    WorkflowExecutionStatus.TERMINATED: "was terminated",
+    WorkflowExecutionStatus.CANCELED: "was cancelled",
+    WorkflowExecutionStatus.TIMED_OUT: "has timed out",
+}
 
 
 class Reply(BaseModel):
@@ -167,11 +174,14 @@ class Conversation:
     def _missing(self) -> ConversationNotFound:
         return ConversationNotFound(f"there is no conversation {self.id!r}")
 
-    def _closed(self) -> ConversationClosed:
-        return ConversationClosed(f"the conversation {self.id!r} has ended")
+    def _closed(self, how: str = "has ended") -> ConversationClosed:
+        return ConversationClosed(f"the conversation {self.id!r} {how}")
 
     async def _gone(self) -> Exception:
-        return self._missing() if await self._status() is None else self._closed()
+        status = await self._status()
+        if status is None:
+            return self._missing()
+        return self._closed(_ENDINGS.get(status, "has ended"))
 
     async def ready(self, seconds: float = _READY_SECONDS) -> bool:
         """Wait until the workflow knows its past, and no longer than told; gives whether it does.

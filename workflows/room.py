@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 
-from temporalio import workflow
-
 from perdure.memory.compact import Plan, next_compaction, state_bytes
 from perdure.memory.elide.decide import elide, is_due
 from workflows.compaction import Compaction, take_in
@@ -14,8 +12,6 @@ from workflows.views import budgets, system_tokens
 ROUNDS = 8
 # How long a turn waits for a summariser while its request still fits the window.
 PATIENCE = timedelta(seconds=5)
-# The change from which on conversations are lightened; runs that began before it go on without.
-LIGHT = "light-elision"
 
 
 class Room:
@@ -58,7 +54,7 @@ class Room:
         What a compaction was planned for must not become lighter than its result.
         """
         state, policy = self._state, budgets(self._state)
-        if self._flight is None and is_due(state.memory, policy) and workflow.patched(LIGHT):
+        if self._flight is None and is_due(state.memory, policy):
             state.memory = elide(state.memory, policy, open_seq=open_seq)
 
     def tidy(self) -> None:

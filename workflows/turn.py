@@ -227,7 +227,7 @@ def _calibrate(state: ConversationState, usage: Usage | None) -> None:
     booked = usage.input + usage.cache_read + usage.cache_write if usage else 0
     if booked and counted >= _CALIBRATE_FROM:
         seen = 1_000 * booked // counted
-        state.calibration = min(2_000, max(700, (3 * state.calibration + seen) // 4))
+        state.calibration = min(2_000, max(300, (3 * state.calibration + seen) // 4))
 
 
 def _finish(state: ConversationState, turn: TurnState, result: ReplyResult) -> Receipt:

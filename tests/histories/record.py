@@ -52,7 +52,7 @@ async def compacted(client: Client, id_: str) -> Conversation:
             "role": ("user", "assistant")[number % 2],
             "content": f"Note {number}: the crate {number * 7} holds {number + 3} kg of tea, "
             f"came by the ship Orion on March {number % 28 + 1} and is meant for Mr. Adler.",
-            "at": f"2026-03-{number % 28 + 1:02}T09:00:00Z",
+            "at": f"2026-{number // 28 + 1:02}-{number % 28 + 1:02}T09:00:00Z",
         }
         for number in range(48)
     ]
