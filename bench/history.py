@@ -26,6 +26,7 @@ from bench.chain import Growth, by_type, extent, growth
 from bench.stage import scripted
 from bench.words import passage
 from perdure import Conversation, ConversationConfig, MemoryPolicy
+from perdure.memory.observation import body
 from tests.support.answers import Answer, text
 from tests.support.messages_api import Body, is_summary, summary_of
 
@@ -39,7 +40,7 @@ TARGETS = {8_000: 1_500, 30_000: 2_200}
 # Budgets between whose compactions the context has about the wanted size.
 POLICIES = {
     8_000: MemoryPolicy(
-        message_budget=11_000, keep_recent=1_000, observation_budget=2_000, level_budget=1_000
+        message_budget=8_000, keep_recent=500, observation_budget=2_500, level_budget=1_200
     ),
     30_000: MemoryPolicy(message_budget=22_000, observation_budget=14_000, level_budget=7_000),
 }
@@ -101,7 +102,8 @@ def written(events: list[HistoryEvent]) -> Iterator[str]:
             elif "content" in result:
                 yield from (block["text"] for block in result["content"])
             elif "compacted" in result:
-                yield result["compacted"]["content"]
+                made = result["compacted"]
+                yield body(made["content"], made.get("facts", []))
 
 
 def imported(number: int) -> list[tuple[str, str]]:

@@ -27,7 +27,7 @@ from perdure.memory.observation import body
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import context_tokens
 from perdure.memory.state import Memory, append
-from perdure.model.guarded import Guarded, extractively, guarded, with_room
+from perdure.model.guarded import Guarded, extractively, facts_of, guarded, with_room
 from perdure.model.provider import Summary, SummaryCall
 from perdure.model.tokens import count, count_blocks
 
@@ -150,11 +150,12 @@ def part_of(memory: Memory, first: int, end: int) -> str:
 
 def forgets(call: SummaryCall) -> Guarded:
     """A summariser that keeps nothing and still writes as much as it may."""
-    target = with_room(call).target_tokens
+    facts = facts_of(call)
+    target = with_room(call, facts).target_tokens
     words = ["They talked about this and that."]
     while count(" ".join([*words, words[0]])) <= target:
         words.append(words[0])
-    return guarded(call, Summary(" ".join(words), "model", "forgetful", "1"))
+    return guarded(call, facts, Summary(" ".join(words), "model", "forgetful", "1"))
 
 
 def unseen(planted: Sequence[Planted], make: Summarise) -> dict[str, Any]:

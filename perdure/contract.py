@@ -162,7 +162,7 @@ class Usage(Sparse):
         )
 
 
-class StepRef(Wire):
+class StepRef(Sparse):
     """Names the model call of a turn; `sha256` is the context's, which the activity checks."""
 
     turn: int
@@ -187,7 +187,7 @@ class ReplyResult(Sparse):
     usage: Usage | None = None
 
 
-class PartRef(Wire):
+class PartRef(Sparse):
     """Names the source of one compaction; `sha256` is its hash, which the activity checks."""
 
     part: Part
@@ -290,7 +290,7 @@ class Claimed(Wire):
     contents: list[list[Block]]
 
 
-class ArchiveRef(Wire):
+class ArchiveRef(Sparse):
     """Names what is to be archived: everything from one set of marks up to another.
 
     `parent` makes the chain a fork first; `closing` closes it, with what can be resumed.

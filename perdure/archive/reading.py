@@ -19,8 +19,8 @@ select seq, role, content, at, tokens, pinned, failed from perdure.messages
 where chain_id = %s and seq between %s and %s order by seq limit %s
 """
 _FIELDS = """
-o.id, o.level, o.content, o.facts, o.start_time, o.end_time, o.first_seq, o.last_seq, o.message_count,
-o.original_tokens, o.compressed_tokens, o.created_at, o.sources, o.method, o.model,
+o.id, o.level, o.content, o.facts, o.start_time, o.end_time, o.first_seq, o.last_seq,
+o.message_count, o.original_tokens, o.compressed_tokens, o.created_at, o.sources, o.method, o.model,
 o.prompt_version, o.identity
 """
 # Of an ancestor's entries those count which it had made when this chain left it.

@@ -37,8 +37,9 @@ class Observation(BaseModel):
     It stands for the messages `first_seq..last_seq`, both included. `original_tokens`
     counts those messages as they were, `compressed_tokens` counts `body`. `facts` are clauses
     that must survive and that `content` does not say, word for word, each behind its day
-    ("8 May 2023: ..."): the user's, "assistant: ...", or "called ..." for a tool. `sources` are the ids of the entries it was made from, empty at level 1. `identity` names the
-    compaction: the hash of source, target, instructions, prompt version and model.
+    ("8 May 2023: ..."): the user's, "assistant: ...", or "called ..." for a tool. `sources` are
+    the ids of the entries it was made from, empty at level 1. `identity` names the compaction:
+    the hash of source, target, instructions, prompt version and model.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -25,7 +25,9 @@ after "how much", a date after "when"."""
 _ASKED = (
     (
         re.compile(r"\bhow much\b|\bwhat (?:price|sum|amount)\b|多少钱|сколько", re.IGNORECASE),
-        re.compile(r"[$€£¥₹₽]\s?\d|\d\s?(?:[$€£¥₹₽元円%]|(?!(?:st|nd|rd|th)\b)[a-z]{3})", re.IGNORECASE),
+        re.compile(
+            r"[$€£¥₹₽]\s?\d|\d\s?(?:[$€£¥₹₽元円%]|(?!(?:st|nd|rd|th)\b)[a-z]{3})", re.IGNORECASE
+        ),
     ),
     (re.compile(r"\bhow many\b|几个|多少", re.IGNORECASE), re.compile(r"\d")),
     (

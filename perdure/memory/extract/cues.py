@@ -23,7 +23,8 @@ class Cue(Enum):
 
 
 _CONSTRAINT = re.compile(
-    r"(?:^|: )(?:(?:please|also|and|but|so|ok|okay|remember|important|note|rule|one (?:more )?thing)[,:!]?"
+    r"(?:^|: )(?:(?:please|also|and|but|so|ok|okay|remember|important|note|rule"
+    r"|one (?:more )?thing)[,:!]?"
     r" (?:that )?)*"
     r"(?:never(?! (?:mind|too|been|had|seen|heard|knew|thought|again|ever|a |the |gets?\b"
     r"|stop|give up|let ))"
@@ -31,7 +32,8 @@ _CONSTRAINT = re.compile(
     r"|(?:do not|don['’]t) ever|under no circumstances)\b"
     r"|\b(?:you|it|we|answers?|repl(?:y|ies)|the assistant)"
     r" (?:must|should|may|shall) (?:never|always|not)\b"
-    r"|\byou must\b(?! (?:have|feel|love|like|miss|enjoy|see|try|be (?:so|very|really|proud|happy|excited|tired))\b)"
+    r"|\byou must\b(?! (?:have|feel|love|like|miss|enjoy|see|try|be (?:so|very|really|proud|happy"
+    r"|excited|tired))\b)"
     r"|\bmust (?:not|never|always)\b|\bfrom now on\b|\bunder no circumstances\b"
     r"|\bmake sure (?:that )?(?:you|to)\b.{0,20}\b(?:never|always)\b"
     r"|\b(?:please|i need you to|i want you to) (?:never|always|do not|don['’]t)\b"
@@ -51,7 +53,8 @@ _CORRECTION = re.compile(
     r"|\bnot .{1,30} but\b"
     r"|不再|改成|改为|其实|更正|而不是|ではなく|変更|実は"
     r"|\bбольше не\b|\bна самом деле\b|\bвместо\b|\bтеперь\b"
-    r"|لم يعد|بدلا من|في الواقع|تصحيح|दरअसल|के बजाय|बदल|अब नहीं|จริงๆ ?แล้ว|แทน|เปลี่ยนเป็น|ไม่ใช่แล้ว",
+    r"|لم يعد|بدلا من|في الواقع|تصحيح|दरअसल|के बजाय|बदल|अब नहीं|จริงๆ ?แล้ว|แทน|เปลี่ยนเป็น"
+    r"|ไม่ใช่แล้ว",
     re.IGNORECASE,
 )
 _PREFERENCE = re.compile(
@@ -98,7 +101,8 @@ _NAMING = re.compile(
     re.IGNORECASE,
 )
 _TIME = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|recently|ago|weekends?|(?:mon|tues|wednes|thurs|fri|satur"
+    r"\b(?:yesterday|today|tonight|tomorrow|recently|ago|weekends?|(?:mon|tues|wednes|thurs|fri"
+    r"|satur"
     r"|sun)days?|(?:last|next|this|every|each|per|a) (?:night|week|month|year|summer|winter|spring"
     r"|fall|autumn|fri|sat|sun|mon|time)|january|february|march|april|june|july|august|september"
     r"|october|november|december|birthday|anniversary|(?:1[0-2]|[1-9]) ?[ap]\.?m)\b"
@@ -115,7 +119,8 @@ _LISTING = re.compile(
     r"[^,，、]{2,40}(?:, |，|、)[^,，、]{2,40}(?:, (?:and |or )?|，|、|,? (?:and|or) )[^,，、]{2}"
 )
 _HEALTH = re.compile(
-    r"\b(?:allerg\w+|anaphyla\w+|intoleran\w+|hives|coeliac|celiac|diabet\w+|insulin|asthma\w*|epilep\w+"
+    r"\b(?:allerg\w+|anaphyla\w+|intoleran\w+|hives|coeliac|celiac|diabet\w+|insulin|asthma\w*"
+    r"|epilep\w+"
     r"|vegan|vegetarian|pescatarian|kosher|halal|(?:gluten|lactose|dairy|nut)[- ]free|pregnan\w+"
     r"|medication|penicillin|antibiotics?|blood (?:type|pressure|thinner\w*)|epipen|pacemaker"
     r"|wheelchair|deaf|colou?r[- ]?blind|dyslexi\w+|phobia)\b"
@@ -128,7 +133,8 @@ _IDENTIFIER = re.compile(
     r"|\b(?:number|extension|code|pin|id|no\.)(?: \w+){0,5} #?\d{3,}\b",
 )
 _MONEY = re.compile(
-    r"[$€£¥₹₽]\s?\d|\d\s?(?:[$€£¥₹₽元円]|(?:euros?|eur|dollars?|usd|pounds?|gbp|francs?|yen|rupees?|руб)\b)",
+    r"[$€£¥₹₽]\s?\d|\d\s?(?:[$€£¥₹₽元円]|(?:euros?|eur|dollars?|usd|pounds?|gbp|francs?|yen|rupees?"
+    r"|руб)\b)",
     re.IGNORECASE,
 )
 _PATTERNS = (

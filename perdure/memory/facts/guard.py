@@ -6,11 +6,9 @@ from perdure.memory.extract.lines import read
 from perdure.memory.extract.sentences import sentences
 from perdure.memory.extract.types import Count
 from perdure.memory.extract.words import words
-from perdure.memory.facts.collect import collect
 from perdure.memory.facts.fact import Fact
 from perdure.memory.facts.tools import GAVE, noted, written
-from perdure.memory.message import Message
-from perdure.memory.observation import Observation, body
+from perdure.memory.observation import body
 
 SHARE = 300
 """Thousandths of an entry's target that are kept for facts; the rest belongs to the summary. Where
@@ -25,25 +23,22 @@ FRAME = 20
 STRONG = 500
 """Rank from which on room is kept for a fact; weaker ones take what the summary leaves free."""
 
-Sources = Sequence[Message] | Sequence[Observation]
 
-
-def reserve(sources: Sources, target: int, count: Count) -> int:
+def reserve(facts: Sequence[Fact], target: int, count: Count) -> int:
     """Tokens of `target` to keep free for facts, before there is a summary."""
-    strong = [fact for fact in collect(sources) if fact.rank >= STRONG]
-    facts = _chosen(strong, "", target, count)
-    return count(body("", facts)) if facts else 0
+    lines = _chosen([fact for fact in facts if fact.rank >= STRONG], "", target, count)
+    return count(body("", lines)) if lines else 0
 
 
-def guard(sources: Sources, content: str, target: int, count: Count) -> list[str]:
-    """The facts of `sources` that `content` does not say, as lines `day: clause`.
+def guard(facts: Sequence[Fact], content: str, target: int, count: Count) -> list[str]:
+    """Those of the `facts` of a source that `content` does not say, as lines `day: clause`.
 
     The most important that fit, in the order in which they were told. Strong ones take up to
     `SHARE` of `target` tokens, or all that the content leaves unused of it if that is more; weak
-    ones only what is unused, within that share. A fact is said when its values
-    stand in a sentence of the content, or most of its words do.
+    ones only what is unused, within that share. A fact is said when its values stand in a sentence
+    of the content, or most of its words do.
     """
-    return _chosen(collect(sources), content, target, count)
+    return _chosen(facts, content, target, count)
 
 
 def _chosen(facts: Sequence[Fact], content: str, target: int, count: Count) -> list[str]:

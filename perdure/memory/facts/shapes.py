@@ -16,11 +16,13 @@ _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _PATH = re.compile(
     r"(?<![\w/])(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@+-]+){2,}/?"
     r"|(?<![\w/])[\w.-]+(?:/[\w.-]+)+\.\w{1,5}\b"
-    r"|(?<![\w./])[\w-]*[a-z_-][\w-]+\.(?!com\b|org\b|net\b)[a-z]{1,4}\d?\b(?=[\s,;:!?)\]'\"`]|\.\s|\.?$)"
+    r"|(?<![\w./])[\w-]*[a-z_-][\w-]+\.(?!com\b|org\b|net\b)[a-z]{1,4}\d?\b(?=[\s,;:!?)\]'\"`]"
+    r"|\.\s|\.?$)"
 )
 _CODE = re.compile(r"`([^`\n]{3,120})`")
 _CURRENCY = (
-    r"(?:euros?|eur|dollars?|usd|bucks|pounds?(?: sterling)?|gbp|francs?|chf|yen|jpy|yuan|rmb|rupees?"
+    r"(?:euros?|eur|dollars?|usd|bucks|pounds?(?: sterling)?|gbp|francs?|chf|yen|jpy|yuan|rmb"
+    r"|rupees?"
     r"|cents?|pence|crowns?|kronor?|kroner|zł|руб\w*)"
 )
 _MONEY = re.compile(
@@ -62,10 +64,13 @@ _LABEL = re.compile(
 )
 # Numbers with a unit, ordinals, decades, clock times, multiples: numbers, not names of things.
 _MEASURE = re.compile(
-    r"\d+(?:[.,:x×/-]\d+)*(?:st|nd|rd|th|s|k|m|b|x|am|pm|h|hr|hrs|min|mins|sec|ms|kg|g|mg|lb|lbs|oz|km"
-    r"|cm|mm|mi|ft|in|l|ml|cl|gb|mb|kb|tb|hz|khz|mhz|ghz|w|kw|kwh|v|a|ah|mah|px|fps|dpi|c|f|d|p|yo|ish"
+    r"\d+(?:[.,:x×/-]\d+)*(?:st|nd|rd|th|s|k|m|b|x|am|pm|h|hr|hrs|min|mins|sec|ms|kg|g|mg|lb|lbs"
+    r"|oz|km"
+    r"|cm|mm|mi|ft|in|l|ml|cl|gb|mb|kb|tb|hz|khz|mhz|ghz|w|kw|kwh|v|a|ah|mah|px|fps|dpi|c|f|d|p"
+    r"|yo|ish"
     r"|bit|bits|day|days|week|weeks|month|months|year|years|hour|hours|minute|minutes)?"
-    r"(?:-(?:year|month|week|day|hour|minute|inch|foot|point|page|part|star|litre|mile)s?(?:-old)?)?",
+    r"(?:-(?:year|month|week|day|hour|minute|inch|foot|point|page|part|star|litre"
+    r"|mile)s?(?:-old)?)?",
     re.I,
 )
 _QUANTITY = re.compile(r"(?<![\w.,])\d(?:[\d.,]*\d)?(?:\s?[%‰°]|[a-zA-Z]{1,4}\b)?")

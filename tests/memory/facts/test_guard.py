@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.formats import FORMATS
 from bench.identifiers import compacted, forgets
-from perdure.memory.facts import SHARE, guard, reserve
+from perdure.memory.facts import SHARE, Fact, collect, guard, reserve
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation, body
 from perdure.memory.policy import MemoryPolicy
@@ -55,40 +55,45 @@ def said(*texts: str) -> list[Message]:
     ]
 
 
+def told(*texts: str) -> list[Fact]:
+    return collect(said(*texts))
+
+
 def test_what_the_summary_says_is_not_repeated() -> None:
-    sources = said("The order is RX-1199.", "The locker is ZQ-2200.")
-    assert guard(sources, "user: The order is RX-1199.", 200, count) == [
+    facts = told("The order is RX-1199.", "The locker is ZQ-2200.")
+    assert guard(facts, "user: The order is RX-1199.", 200, count) == [
         "1 March 2026: The locker is ZQ-2200"
     ]
 
 
 def test_a_bare_value_without_its_meaning_does_not_count_as_said() -> None:
-    facts = guard(said("The order of the oven is RX-1199."), "RX-1199.", 200, count)
+    facts = guard(told("The order of the oven is RX-1199."), "RX-1199.", 200, count)
     assert facts == ["1 March 2026: The order of the oven is RX-1199"]
 
 
 def test_the_most_important_come_first() -> None:
-    sources = said("The path is 40 metres long.", "I am allergic to penicillin.")
-    assert guard(sources, "Nothing.", 60, count) == ["1 March 2026: I am allergic to penicillin"]
+    facts = told("The path is 40 metres long.", "I am allergic to penicillin.")
+    assert guard(facts, "Nothing.", 60, count) == ["1 March 2026: I am allergic to penicillin"]
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=120), max_size=8), st.integers(32, 400))
 def test_facts_pass_neither_their_share_nor_the_target(texts: list[str], target: int) -> None:
-    sources = said(*texts, *PLANTED)
+    facts = told(*texts, *PLANTED)
     full = "user: " + "word " * target
-    facts = guard(sources, full, target, count)
-    assert not facts or count(body("", facts)) <= target * SHARE // 1000
-    assert reserve(sources, target, count) <= target * SHARE // 1000
-    assert facts == guard(sources, full, target, count)
-    short = guard(sources, "They talked.", target, count)
+    lines = guard(facts, full, target, count)
+    assert not lines or count(body("", lines)) <= target * SHARE // 1000
+    assert reserve(facts, target, count) <= target * SHARE // 1000
+    assert lines == guard(facts, full, target, count)
+    short = guard(facts, "They talked.", target, count)
     assert count(body("They talked.", short)) <= target
 
 
 def test_an_entry_reads_its_facts_below_a_date_line_a_day() -> None:
     entry = Observation(
         id="L1.0-3", level=1, content="user: We talked.",
-        facts=["1 March 2026: The order is RX-1", "1 March 2026: The locker is ZQ-2", "2 March 2026: X"],
+        facts=[f"1 March 2026: The {x}" for x in ("order is RX-1", "locker is ZQ-2")]
+        + ["2 March 2026: X"],
         start_time=START, end_time=START, first_seq=0, last_seq=3, message_count=4,
         original_tokens=90, compressed_tokens=30, created_at=START, method="model", model="m",
         prompt_version="1", identity="",
@@ -97,7 +102,7 @@ def test_an_entry_reads_its_facts_below_a_date_line_a_day() -> None:
         "user: We talked.\nFacts:\n1 March 2026:\nThe order is RX-1\nThe locker is ZQ-2\n"
         "2 March 2026:\nX"
     )
-    assert [line.partition(": ")[2] for line in guard([entry], "", 400, count)][:2] == [
+    assert [line.partition(": ")[2] for line in guard(collect([entry]), "", 400, count)][:2] == [
         "The order is RX-1",
         "The locker is ZQ-2",
     ]
@@ -148,15 +153,16 @@ def test_they_outlive_a_summariser_that_forgets_everything() -> None:
 
 
 def test_formats_that_nobody_listed() -> None:
-    sources = said(*(planted.sentence for planted in FORMATS))
-    text = "\n".join(guard(sources, "They talked.", 4_000, count))
+    facts = told(*(planted.sentence for planted in FORMATS))
+    text = "\n".join(guard(facts, "They talked.", 4_000, count))
     assert [planted.value for planted in FORMATS if planted.value not in text] == []
 
 
 def test_the_same_bytes_under_three_hash_seeds() -> None:
     code = (
         "from tests.memory.facts.test_guard import *\n"
-        "print(guard(said(*PLANTED, *FILLER, *(f.sentence for f in FORMATS)), '', 700, count))"
+        "facts = told(*PLANTED, *FILLER, *(f.sentence for f in FORMATS))\n"
+        "print(guard(facts, '', 700, count))"
     )
     seen = [
         subprocess.run(
