@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from perdure.replay import ReplayReport
 
 POLICY = MemoryPolicy(
-    message_budget=1_000,
-    observation_budget=1_600,
-    level_budget=1_300,
-    observe_chunk=500,
-    target_ratio=2.8,
-    reflect_ratio=1.3,
+    message_budget=1_200,
+    observation_budget=1_000,
+    level_budget=1_200,
+    observe_chunk=800,
+    target_ratio=3.2,
+    reflect_ratio=1.4,
 )
 """Budgets so small that a few pages of talk go through all that months would bring."""
 TURNS_PER_RUN = 60
