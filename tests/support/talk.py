@@ -17,7 +17,8 @@ from perdure.replay import ReplayReport, fetch_chain
 from tests.support.requests import violations
 from tests.support.scripted import Script
 
-SECONDS = 10.0
+# Longer than the 10 s after which Temporal hands out a lost workflow task again.
+SECONDS = 30.0
 _PAUSE = 0.03
 # The server's ways to close a run, or to show it a new signal, while a task is under way.
 _HARMLESS = (
