@@ -194,7 +194,7 @@ async def test_without_a_cache_every_task_replays_the_run(client: Client, server
         for number in range(5):
             asked = talk.ask(f"number {number}: " + "word " * 60)
             await asyncio.gather(asked, talk.say(f"aside {number}"))
-        await talk.turns(10, seconds=30)
+        await talk.turns(10, seconds=60)
         assert len(await talk.query("compactions")) >= 1
         await talk.check_tiling()
         await talk.check_context()
