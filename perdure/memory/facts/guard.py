@@ -52,10 +52,19 @@ def _chosen(facts: Sequence[Fact], content: str, target: int, count: Count) -> l
         if page.tokens < room and not said.holds(fact) and page.cost(fact) <= room - page.tokens:
             page.add(fact)
             said.add(fact.text)
-    lines = page.lines()
+    lines = _distinct(page.lines())
     while lines and count(body("", lines)) > limit:
         lines.pop()
     return lines
+
+
+def _distinct(lines: Sequence[str]) -> list[str]:
+    """The lines without those that a longer one begins with, word for word."""
+    return [
+        line
+        for line in lines
+        if not any(len(other) > len(line) and other.startswith(line) for other in lines)
+    ]
 
 
 class _Page:
