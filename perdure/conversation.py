@@ -3,11 +3,13 @@
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel
 from temporalio.client import (
     Client,
+    WithStartWorkflowOperation,
     WorkflowExecutionStatus,
     WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
@@ -49,6 +51,7 @@ from perdure.past import PAGE_ROWS, SHOWN_MESSAGES, Past, Shown, closed_past
 from perdure.served import served
 
 T = TypeVar("T")
+Start = WithStartWorkflowOperation[Any, Any]
 
 _PAUSE_SECONDS = 0.05
 _READY_SECONDS = 10.0
@@ -62,6 +65,10 @@ _BUSY = (
     RPCStatusCode.FAILED_PRECONDITION,
 )
 _BUSY_SECONDS = 60.0
+_DETAILS = (
+    "Signals: user_message, compact, interrupt, pin, close. Updates: ask, import_messages, "
+    "configure. Queries: context, context_text, reply, memory, compactions, status, transcript."
+)
 # How else a conversation can be over than by being closed.
 _ENDINGS = {
     WorkflowExecutionStatus.FAILED: "has failed; `temporal workflow show` tells why",
@@ -138,12 +145,49 @@ class Conversation:
                     else WorkflowIDReusePolicy.REJECT_DUPLICATE
                 ),
                 static_summary=config.title or "conversation",
-                static_details="Signals: user_message, compact, close. Queries: context, "
-                "context_text, reply, memory, compactions, status, transcript.",
+                static_details=_DETAILS,
             )
         except WorkflowAlreadyStartedError:
             raise conversation._closed() from None
         return conversation
+
+    @classmethod
+    async def begin(
+        cls,
+        client: Client,
+        id: str,  # noqa: A002
+        content: str | list[Block],
+        config: ConversationConfig | None = None,
+        *,
+        task_queue: str = TASK_QUEUE,
+        archive: Archive | None = None,
+    ) -> tuple[Self, Reply]:
+        """A conversation started with its first message, in one call, and the reply to it.
+
+        Nothing is started by a message that is refused. An ended one of this id starts again,
+        like with `open`. Raises ConversationExists if it runs, and what `ask` raises.
+        """
+        conversation = cls(client, id, task_queue=task_queue, archive=archive)
+        payload = await conversation._message(content, _new_id(), pinned=False)
+        config = config or ConversationConfig()
+        start: Start = WithStartWorkflowOperation(
+            WORKFLOW,
+            config,
+            id=id,
+            task_queue=task_queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            static_summary=config.title or "conversation",
+            static_details=_DETAILS,
+        )
+        try:
+            receipt = await conversation._update("ask", payload, Receipt, start)
+        except WorkflowAlreadyStartedError:
+            # The operation holds the failure too, and complains when nobody asks for it.
+            with suppress(WorkflowAlreadyStartedError):
+                await start.workflow_handle()
+            raise ConversationExists(f"the conversation {id!r} runs already") from None
+        return conversation, await conversation._answer(payload, receipt)
 
     @classmethod
     async def get(
@@ -223,7 +267,9 @@ class Conversation:
         Raises Refused when the message was not taken, TurnFailed when it has no reply.
         """
         payload = await self._message(content, id or _new_id(), pinned)
-        receipt = await self._update("ask", payload, Receipt)
+        return await self._answer(payload, await self._update("ask", payload, Receipt))
+
+    async def _answer(self, payload: Any, receipt: Receipt) -> Reply:
         while receipt.stop_reason == "pending":
             receipt = await self._update("ask", payload, Receipt)
         return await self.reply(receipt.turn)
@@ -419,15 +465,18 @@ class Conversation:
                 raise await self._gone() from None
             raise
 
-    async def _update(self, name: str, payload: Any, type_: type[T]) -> T:
-        """Send an update until it has ended in some run; its payload's id makes that safe."""
+    async def _update(
+        self, name: str, payload: Any, type_: type[T], start: Start | None = None
+    ) -> T:
+        """Send an update until it has ended in some run; its payload's id makes that safe.
+
+        With `start` the first try starts the workflow too.
+        """
         pause = _PAUSE_SECONDS
         busy_until = asyncio.get_running_loop().time() + _BUSY_SECONDS
         while True:
             try:
-                # A short id: it stands in the history four times.
-                call = self._handle.execute_update(name, payload, id=_new_id(), result_type=type_)
-                return await self._served(call)
+                return await self._served(self._call(name, payload, type_, start))
             except WorkflowUpdateFailedError as error:
                 cause = error.cause
                 kind = cause.type if isinstance(cause, ApplicationError) else None
@@ -445,8 +494,17 @@ class Conversation:
                 late = asyncio.get_running_loop().time() > busy_until
                 if late or error.status not in _BUSY:
                     raise
+            start = None
             await asyncio.sleep(pause)
             pause = min(_LONGEST_PAUSE_SECONDS, 2 * pause)
+
+    def _call(self, name: str, payload: Any, type_: type[T], start: Start | None) -> Awaitable[T]:
+        # A short id: it stands in the history four times.
+        if start is None:
+            return self._handle.execute_update(name, payload, id=_new_id(), result_type=type_)
+        return self._client.execute_update_with_start_workflow(
+            name, payload, start_workflow_operation=start, id=_new_id(), result_type=type_
+        )
 
 
 def _text(cause: BaseException | None) -> str:

@@ -6,6 +6,9 @@ import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+# Before any test: pytest rewrites what it imports, which Python 3.11 can fail to parse later on,
+# when threads of Temporal's have run ("AST constructor recursion depth mismatch").
+import hypothesis  # noqa: F401
 import pytest
 import pytest_asyncio
 from temporalio.client import Client

@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowQueryFailedError, WorkflowUpdateFailedError
 
-from perdure.contract import Receipt
-from perdure.errors import PerdureError, Refused, TurnFailed
+from perdure.contract import ConversationConfig, Receipt
+from perdure.conversation import Conversation
+from perdure.errors import (
+    ConversationExists,
+    ConversationNotFound,
+    PerdureError,
+    Refused,
+    TurnFailed,
+)
 from tests.support.scripted import lasting
 from tests.support.talk import Talk, raw, texts
 
@@ -277,3 +284,19 @@ async def test_a_reply_that_is_a_failure_is_told_to_the_one_who_asked(talk: Talk
     with pytest.raises(TurnFailed, match="there is no key"):
         await talk.ask("hello", id="first")
     assert (await talk.ask("again")).turn == 2
+
+
+async def test_a_conversation_begins_with_its_first_message_in_one_call(talk: Talk) -> None:
+    config = ConversationConfig(system="Be brief.")
+    begun, reply = await Conversation.begin(
+        talk.client, talk.id, "hello", config, task_queue=talk.queue
+    )
+    assert reply.text == "I heard: hello"
+    assert (await begun.context())["system"] == "Be brief."
+    with pytest.raises(ConversationExists, match="runs already"):
+        await Conversation.begin(talk.client, talk.id, "again", task_queue=talk.queue)
+    other = f"{talk.id}-blank"
+    with pytest.raises(Refused, match="empty"):
+        await Conversation.begin(talk.client, other, " ", task_queue=talk.queue)
+    with pytest.raises(ConversationNotFound):
+        await Conversation.get(talk.client, other)
