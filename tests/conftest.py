@@ -1,6 +1,7 @@
 """A real Temporal server for the whole session, and workers beside it."""
 
 import shutil
+import signal
 import sys
 import uuid
 from collections.abc import AsyncIterator
@@ -24,6 +25,10 @@ from perdure.settings import Settings
 from tests.support.directories import passable_directory
 from tests.support.scripted import QUEUE, Script, Scripted, serving
 from tests.support.talk import Talk
+
+# Whoever starts the tests in the background has them ignore Ctrl-C, and so would the programs
+# that they start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TEMPORAL = Path(sys.executable).parent / "temporal"
 
