@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import Enum
 
-SPOKEN = "user"
-
 
 class Kind(Enum):
     """What makes a clause a fact; the value is the name used in explanations."""
