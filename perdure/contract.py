@@ -28,6 +28,7 @@ COUNT = "count"
 OPEN = "open"
 CLAIM = "claim"
 ARCHIVE = "archive"
+CALL_TOOL = "call_tool"
 
 # Temporal refuses payloads over 2 MB; clients with an archive store big blocks there first.
 MESSAGE_BYTES = 1_900_000
@@ -57,6 +58,8 @@ MATERIAL = "material"
 
 StopReason = str
 Urgency = Literal["background", "blocking", "emergency"]
+# Whether a tool may run: always, never, after each question, or once asked for the conversation.
+Approval = Literal["always", "never", "ask", "remember"]
 
 
 class Wire(BaseModel):
@@ -84,6 +87,8 @@ class ConversationConfig(Wire):
     policy: MemoryPolicy = MemoryPolicy()
     title: Annotated[str, Field(max_length=200)] = ""
     user: Annotated[str, Field(max_length=200)] = ""
+    tools: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=128)] = []
+    approvals: dict[str, Approval] = {}
     turns_per_run: Annotated[int, Field(ge=1)] | None = None
 
 
@@ -170,16 +175,46 @@ class StepRef(Sparse):
     sha256: str
 
 
+class ToolCall(Sparse):
+    """How a `tool_use` block of a reply is to be carried out, as its tool declares it.
+
+    `error` is why it cannot be: no such tool, or arguments that its schema refuses.
+    """
+
+    id: str
+    approval: Approval = "always"
+    timeout_s: int = 60
+    attempts: int = 3
+    error: str | None = None
+
+
+class CallRef(Sparse):
+    """Names a tool call of the turn in progress; its name and input are material."""
+
+    turn: int
+    step: int
+    tool_use_id: str
+
+
+class ToolResult(Sparse):
+    """What a tool gave, as content blocks of a `tool_result`; `tokens` weighs them."""
+
+    content: list[Block] = []
+    is_error: bool = False
+    tokens: int | None = None
+
+
 class ReplyResult(Sparse):
     """What the model said, or why it was not asked.
 
     `stale`: the context is not the one that was meant (the worker's code has changed).
     `over_window`: the counted request does not fit. `counts` holds tokens by seq of messages
-    that had none.
+    that had none. `calls` tells of the `tool_use` blocks in `content`, in their order.
     """
 
     status: Literal["ok", "stale", "over_window"] = "ok"
     content: list[Block] = []
+    calls: list[ToolCall] = []
     stop_reason: StopReason = "end_turn"
     tokens: int | None = None
     counts: dict[int, int] = {}
