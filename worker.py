@@ -38,10 +38,14 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
             "A worker needs the archive's database; set PERDURE_DATABASE_URL to it, such as "
             "postgresql://user:password@host:5432/database."
         )
-    async with Pool() as pool, await Archive.open(settings.database_url) as archive:
+    async with (
+        Pool() as pool,
+        Providers(pool) as providers,
+        await Archive.open(settings.database_url) as archive,
+    ):
         with suppress(ArchiveUnavailable):
             await archive.migrate()
-        model, providers = default_model(settings), Providers(pool)
+        model = default_model(settings)
         archiving = Archiving(archive)
         replying = Replying(providers, pool, archive, model)
         compacting = Compacting(providers, pool, archive, settings.summary_model or model)

@@ -9,6 +9,7 @@ from activities.counting import Counting
 from activities.failure import as_failure
 from activities.heartbeat import heartbeating
 from activities.material import fetch
+from activities.streaming import Streaming
 from perdure.archive import Archive
 from perdure.archive.claims import claim, originals
 from perdure.contract import INLINE_BYTES, INTERRUPTED, REPLY, ReplyResult, StepRef, Usage
@@ -30,6 +31,7 @@ class Replying:
         self._model = model
         self._pool = pool
         self._counting = Counting(pool)
+        self._streaming = Streaming(archive)
 
     @activity.defn(name=REPLY)
     async def reply(self, ref: StepRef) -> ReplyResult:
@@ -59,10 +61,14 @@ class Replying:
             max_tokens=found["max_tokens"],
         )
         so_far: list[str] = []
-
         try:
-            async with heartbeating():
-                said = await self._providers.of(call.model).reply(call, so_far.append)
+            async with heartbeating(), self._streaming.of(ref, found["message_id"]) as watched:
+
+                def on_text(text: str) -> None:
+                    so_far.append(text)
+                    watched(text)
+
+                said = await self._providers.of(call.model).reply(call, on_text)
         except ModelError as error:
             raise as_failure(error) from error
         except asyncio.CancelledError:

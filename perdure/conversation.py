@@ -2,8 +2,8 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
 from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel
@@ -19,7 +19,7 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from perdure.archive import Archive
+from perdure.archive import Archive, Piece
 from perdure.archive.claims import claim, unclaim
 from perdure.batches import parse_import, split_import
 from perdure.contract import (
@@ -39,6 +39,7 @@ from perdure.contract import (
 )
 from perdure.entrance import parse_user_message, size_of
 from perdure.errors import (
+    ArchiveMissing,
     ConversationClosed,
     ConversationExists,
     ConversationNotFound,
@@ -49,6 +50,7 @@ from perdure.memory.blocks import Block, ContentError, to_blocks, to_text
 from perdure.memory.message import Message
 from perdure.past import PAGE_ROWS, SHOWN_MESSAGES, Past, Shown, closed_past
 from perdure.served import served
+from perdure.watching import Order, until
 
 T = TypeVar("T")
 Start = WithStartWorkflowOperation[Any, Any]
@@ -273,6 +275,45 @@ class Conversation:
         while receipt.stop_reason == "pending":
             receipt = await self._update("ask", payload, Receipt)
         return await self.reply(receipt.turn)
+
+    async def stream(
+        self,
+        content: str | list[Block],
+        *,
+        id: str | None = None,  # noqa: A002
+        pinned: bool = False,
+    ) -> AsyncIterator[Piece | Reply]:
+        """Like `ask`: the words of the reply while they are said, and at last the Reply itself.
+
+        A piece with `start` 0 begins another step of the turn, or begins a step again whose
+        attempt was lost, as its `step` tells. Without an archive only the Reply comes; leaving
+        the loop early does not stop the turn.
+        """
+        payload = await self._message(content, id or _new_id(), pinned)
+        asking = asyncio.ensure_future(self._update("ask", payload, Receipt))
+        try:
+            if self._archive is not None:
+                async for piece in until(asking, self.watch(), payload["id"]):
+                    yield piece
+            yield await self._answer(payload, await asking)
+        finally:
+            asking.cancel()
+
+    async def watch(self) -> AsyncGenerator[Piece, None]:
+        """What replies say, whoever has asked: the last one from its beginning, and so on for ever.
+
+        Raises ArchiveMissing without an archive, ArchiveUnavailable when the connection is lost.
+        """
+        if self._archive is None:
+            raise ArchiveMissing(
+                "Replies are streamed through the archive, and this client has none; set "
+                "PERDURE_DATABASE_URL."
+            )
+        order = Order()
+        async with aclosing(self._archive.pieces(self._client.namespace, self.id)) as pieces:
+            async for piece in pieces:
+                if order.takes(piece):
+                    yield piece
 
     async def import_messages(
         self,

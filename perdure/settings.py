@@ -47,17 +47,19 @@ class Settings(BaseSettings):
     """The model that observes and reflects; unset: the one that replies."""
     database_url: str | None = Field(default=None, repr=False)
     """PostgreSQL for the archive; unset: an embedded server in `data_dir`. Holds a password."""
+    stream_url: str | None = Field(default=None, repr=False)
+    """The same database, reached without a pooler, to watch replies while they are said."""
     data_dir: Path = Path(".perdure")
     """Where the embedded servers keep their state; created when it is needed."""
     task_queue: Name = "perdure"
     """The Temporal task queue of workflows and activities."""
 
-    @field_validator("database_url")
+    @field_validator("database_url", "stream_url")
     @classmethod
-    def _is_postgres(cls, value: str | None) -> str | None:
+    def _is_postgres(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and not value.startswith(POSTGRES_SCHEMES):
             raise SettingsError(
-                "PERDURE_DATABASE_URL is not a PostgreSQL URL; it must look like "
+                f"{_variable(info)} is not a PostgreSQL URL; it must look like "
                 "postgresql://user:password@host:5432/database."
             )
         return value

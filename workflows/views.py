@@ -193,6 +193,7 @@ def _step_material(state: ConversationState, ref: StepRef) -> dict[str, Any] | N
         return None
     return {
         "context": current_context(state).model_dump(mode="json"),
+        "message_id": turn.message_id,
         "model": state.config.model,
         "max_tokens": state.config.policy.reserve_output,
         "input_limit": budgets(state).input_limit,

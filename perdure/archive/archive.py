@@ -1,14 +1,14 @@
 """The archive, as everybody else sees it."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, Self
 
 from psycopg import AsyncConnection
 
-from perdure.archive import blobs, chains, reading, removal, schema, writing
+from perdure.archive import blobs, chains, pieces, reading, removal, schema, writing
 from perdure.archive.database import Database
-from perdure.archive.records import Batch, Blob, Chain, ChainKey, Removed
+from perdure.archive.records import Batch, Blob, Chain, ChainKey, Piece, Removed
 from perdure.contract import LedgerRow
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
@@ -34,12 +34,13 @@ class Archive:
         self._current = False
 
     @classmethod
-    async def open(cls, url: str) -> Self:
+    async def open(cls, url: str, direct_url: str | None = None) -> Self:
         """An archive in the database of a PostgreSQL URL, which need not run yet.
 
-        Raises `SettingsError` when the URL cannot be read.
+        `direct_url` reaches the same database without a pooler that would not let a session
+        listen; only `pieces` uses it. Raises `SettingsError` when a URL cannot be read.
         """
-        database = Database(url)
+        database = Database(url, direct_url)
         await database.open()
         return cls(database)
 
@@ -183,6 +184,22 @@ class Archive:
         """The bytes with this hash (hex), or none."""
         async with self._connection() as connection:
             return await blobs.get_blob(connection, sha256)
+
+    async def put_piece(self, namespace: str, conversation: str, piece: Piece) -> None:
+        """Show a part of a reply to whoever watches; earlier turns' are removed."""
+        async with self._connection() as connection:
+            await pieces.put(connection, namespace, conversation, piece)
+
+    async def pieces(self, namespace: str, conversation: str) -> AsyncGenerator[Piece, None]:
+        """What is left of the last turn's pieces, and then every new one as it comes; no end."""
+        if not self._current:
+            await self.migrate()
+        async with (
+            self._database.single(direct=True) as connection,
+            aclosing(pieces.watched(connection, namespace, conversation)) as found,
+        ):
+            async for piece in found:
+                yield piece
 
     async def delete(self, namespace: str, conversation: str) -> Removed:
         """Remove every chain of a conversation, and the blobs that only it needed.

@@ -32,8 +32,9 @@ class Database:
     the URL is to blame), with one sentence that never shows the password.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, direct_url: str | None = None) -> None:
         self.target = parse(url)
+        self._direct = parse(direct_url, "PERDURE_STREAM_URL") if direct_url else self.target
         self._pool = AsyncConnectionPool(
             self.target.url,
             open=False,
@@ -71,17 +72,19 @@ class Database:
             await self._pool.putconn(connection)
 
     @asynccontextmanager
-    async def single(self) -> AsyncIterator[AsyncConnection]:
+    async def single(self, *, direct: bool = False) -> AsyncIterator[AsyncConnection]:
         """The same outside the pool and without a limit on the work, for changes of the schema.
 
-        It also tells at once, and exactly, why the database cannot be reached.
+        It also tells at once, and exactly, why the database cannot be reached. `direct` is for a
+        session that listens, past a pooler.
         """
-        connection = await self._connect()
+        target = self._direct if direct else self.target
+        connection = await self._connect(target)
         try:
             async with connection:
                 yield connection
         except psycopg.Error as error:
-            raise _translated(self.target, error) from error
+            raise _translated(target, error) from error
 
     async def _usable(self) -> AsyncConnection:
         # Not by the pool's own check, which pauses after every connection that it finds dead:
@@ -100,17 +103,17 @@ class Database:
             else:
                 return connection
 
-    async def _connect(self) -> AsyncConnection:
+    async def _connect(self, target: Target) -> AsyncConnection:
         try:
             return await AsyncConnection.connect(
-                self.target.url, autocommit=True, connect_timeout=CONNECT_SECONDS
+                target.url, autocommit=True, connect_timeout=CONNECT_SECONDS
             )
         except psycopg.Error as error:
-            raise cannot_connect(self.target, error) from error
+            raise cannot_connect(target, error) from error
 
     async def _why(self) -> PerdureError:
         try:
-            await (await self._connect()).close()
+            await (await self._connect(self.target)).close()
         except PerdureError as error:
             return error
         return unavailable(self.target, f"{POOL_SIZE} connections are all busy")

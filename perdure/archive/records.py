@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 from perdure.archive.storable import refuse_unstorable
 from perdure.contract import LedgerRow
 from perdure.errors import ArchiveError
@@ -70,6 +72,29 @@ class Blob:
     sha256: str
     media_type: str
     data: bytes = field(repr=False)
+
+
+class Piece(BaseModel):
+    """A part of what the model says in a step of a turn, in answer to the message `message_id`.
+
+    `start` is its place in the text of that step, in characters; an attempt begins at 0 and takes
+    the place of an earlier one of the same turn and step. `id` grows with every piece.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    message_id: str
+    turn: int
+    step: int
+    attempt: int
+    start: int
+    text: str
+    id: int = 0
+
+    @property
+    def end(self) -> int:
+        """The place behind its last character."""
+        return self.start + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from typing import LiteralString
 
 from psycopg import AsyncConnection
 
+from perdure.archive.pieces import REMOVE as _PIECES
 from perdure.archive.records import Removed
 from perdure.errors import ArchiveShared
 
@@ -58,6 +59,7 @@ async def delete(connection: AsyncConnection, namespace: str, conversation: str)
         cursor = await connection.execute(_BLOBS, where)
         linked = [row[0] for row in await cursor.fetchall()]
         await connection.execute(_LINKS, where)
+        await connection.execute(_PIECES, where)
         blobs = (await connection.execute(_UNLINKED, [linked])).rowcount
     return Removed(chains, messages, observations, ledger_rows, replies, blobs)
 

@@ -9,7 +9,7 @@ from psycopg.conninfo import conninfo_to_dict
 from perdure.errors import ArchiveUnavailable, PerdureError, SettingsError
 
 MALFORMED = (
-    "PERDURE_DATABASE_URL cannot be read; it must look like "
+    "{} cannot be read; it must look like "
     "postgresql://user:password@host:5432/database, with special characters in the password "
     "percent-encoded (@ is %40)."
 )
@@ -28,28 +28,33 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Target:
-    """A database; `name` is for people and says everything but the password."""
+    """A database; `name` is for people and says everything but the password.
+
+    `setting` is the variable that named it.
+    """
 
     url: str = field(repr=False)
     name: str
     database: str
     password: str = field(repr=False, default="")
+    setting: str = "PERDURE_DATABASE_URL"
 
 
-def parse(url: str) -> Target:
+def parse(url: str, setting: str = "PERDURE_DATABASE_URL") -> Target:
     """Read a PostgreSQL URL; raises `SettingsError`, without showing any of it."""
     try:
         options = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
-        raise SettingsError(MALFORMED) from None
+        raise SettingsError(MALFORMED.format(setting)) from None
     host = str(options.get("host") or "localhost")
     port = str(options.get("port") or 5432)
     # An unescaped @ in the password makes its end part of the host: nothing to show around.
     if "@" in host or not re.fullmatch(r"[\d,]+", port):
-        raise SettingsError(MALFORMED)
+        raise SettingsError(MALFORMED.format(setting))
     database = str(options.get("dbname") or options.get("user") or "")
     place = host if host.startswith("/") else f"{host}:{port}"
-    return Target(url, f"{place}/{database}", database, str(options.get("password") or ""))
+    password = str(options.get("password") or "")
+    return Target(url, f"{place}/{database}", database, password, setting)
 
 
 def cannot_connect(target: Target, error: psycopg.Error) -> PerdureError:
@@ -62,11 +67,11 @@ def cannot_connect(target: Target, error: psycopg.Error) -> PerdureError:
     if re.search(r'FATAL: +database ".*" does not exist', said):
         return SettingsError(
             f"PostgreSQL at {target.name} has no database {target.database!r}; create it, or "
-            "correct PERDURE_DATABASE_URL."
+            f"correct {target.setting}."
         )
     if re.search(r'authentication failed|no password supplied|role ".*" does not exist', said):
         return SettingsError(
-            f"PostgreSQL at {target.name} refused the user or the password of PERDURE_DATABASE_URL."
+            f"PostgreSQL at {target.name} refused the user or the password of {target.setting}."
         )
     known = (reason for sign, reason in REASONS.items() if sign in said)
     return unavailable(target, next(known, None) or _told(target, said))
@@ -76,7 +81,7 @@ def unavailable(target: Target, reason: str) -> ArchiveUnavailable:
     """The error that says that the database does not answer, and why."""
     return ArchiveUnavailable(
         f"The archive's database at {target.name} does not answer ({reason}); check that it runs "
-        "and that PERDURE_DATABASE_URL is right."
+        f"and that {target.setting} is right."
     )
 
 

@@ -10,6 +10,7 @@ from perdure.cli.output import DIM, console, counted, say, show, styled
 from perdure.cli.sending import checked
 from perdure.cli.serving import OFFLINE_LINE, model_line
 from perdure.cli.session import Call, Session, in_background, session
+from perdure.cli.speech import speak
 from perdure.cli.tables import memory_table
 from perdure.contract import ConversationConfig
 from perdure.conversation import Conversation, Reply
@@ -80,7 +81,8 @@ class _Talk:
     def through_pipe(self) -> None:
         for line in sys.stdin:
             if line.strip():
-                say(self._reply(line.strip()))
+                reply: Reply = self._call(self._conversation.ask(self._checked(line.strip())))
+                say(reply.text)
                 sys.stdout.flush()
 
     def _introduction(self) -> str:
@@ -99,18 +101,14 @@ class _Talk:
     def _exchange(self, message: str) -> None:
         """One message and its reply; what is wrong with it does not end the chat."""
         try:
-            with console().status(styled("...", DIM)):
-                reply = self._reply(message)
+            self._call(speak(self._conversation, self._checked(message), sys.stdout))
         except (Refused, TurnFailed) as error:
             console(stderr=True).print(styled(str(error), "red"), soft_wrap=True)
             return
-        say(reply)
         self._tell_compactions()
 
-    def _reply(self, message: str) -> str:
-        text = checked(message, archive=self._session.archive is not None)
-        reply: Reply = self._call(self._conversation.ask(text))
-        return reply.text
+    def _checked(self, message: str) -> str:
+        return checked(message, archive=self._session.archive is not None)
 
     def _tell_compactions(self) -> None:
         before, self._status = self._status, self._call(self._conversation.status())

@@ -71,7 +71,11 @@ async def session(
         client = await connect(settings)
         url = found.database_url
         settings = settings.model_copy(update={"database_url": url})
-        archive = await stack.enter_async_context(await Archive.open(url)) if url else None
+        archive = (
+            await stack.enter_async_context(await Archive.open(url, settings.stream_url))
+            if url
+            else None
+        )
         if worker and found.owns:
             # The only way from the clients to the workflows, and slow to import.
             from worker import running

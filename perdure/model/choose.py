@@ -1,6 +1,6 @@
 """Which provider answers for a model's name."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from perdure.model.offline import MODEL as OFFLINE
 from perdure.model.offline import OfflineProvider
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class Providers:
     """The providers of a worker: "offline" for the model of that name, anthropic for all others.
 
-    The client for the Anthropic API is built when a model first needs it, once for all calls.
+    The client for the Anthropic API is built when a model first needs it, once for all calls; its
+    connections end with the `async with`. The pool belongs to the caller.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -32,7 +33,9 @@ class Providers:
             self._anthropic = AnthropicProvider()
         return self._anthropic
 
-    async def close(self) -> None:
-        """Ends the connections of the anthropic client; the pool belongs to the caller."""
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         if self._anthropic is not None:
             await self._anthropic.close()

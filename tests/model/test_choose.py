@@ -12,23 +12,21 @@ async def test_offline_is_one_name_and_everything_else_is_asked_of_the_api(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key")
-    providers = Providers(pool)
-    assert isinstance(providers.of("offline"), OfflineProvider)
-    client = providers.of("claude-sonnet-5-5")
-    assert isinstance(client, AnthropicProvider)
-    assert providers.of("any-other") is client
-    await providers.close()
+    async with Providers(pool) as providers:
+        assert isinstance(providers.of("offline"), OfflineProvider)
+        client = providers.of("claude-sonnet-5-5")
+        assert isinstance(client, AnthropicProvider)
+        assert providers.of("any-other") is client
 
 
 async def test_offline_needs_no_key(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", "/nonexistent")
-    providers = Providers(pool)
-    assert providers.of("offline")
-    with pytest.raises(ModelError, match="set ANTHROPIC_API_KEY"):
-        providers.of("claude-sonnet-5-5")
-    await providers.close()
+    async with Providers(pool) as providers:
+        assert providers.of("offline")
+        with pytest.raises(ModelError, match="set ANTHROPIC_API_KEY"):
+            providers.of("claude-sonnet-5-5")
 
 
 def test_the_package_does_not_import_the_sdk() -> None:

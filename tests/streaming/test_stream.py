@@ -1,0 +1,163 @@
+"""Replies that are watched while they are said."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+from temporalio.client import Client
+
+from perdure.archive import Archive, Piece
+from perdure.conversation import Conversation, Reply
+from perdure.errors import ArchiveMissing
+from perdure.replay import fetch_chain
+from tests.faults.scenes import Held
+from tests.streaming.conftest import QUEUE
+from tests.support.answers import overloaded, text
+from tests.support.messages_api import MessagesApi
+from tests.support.talk import soon
+
+# Twelve deltas of 24 characters.
+STORY = "Once upon a time there. " * 12
+
+
+async def whole(stream: AsyncGenerator[Piece, None], length: int) -> list[Piece]:
+    """The pieces up to so many characters of one step."""
+    heard: list[Piece] = []
+    async for piece in stream:
+        heard.append(piece)
+        if piece.end >= length:
+            return heard
+    raise AssertionError("the stream has ended")
+
+
+def said(pieces: list[Piece]) -> str:
+    return "".join(p.text for p in pieces)
+
+
+async def test_words_come_before_the_reply_and_make_it_up(
+    conversation: Conversation, api: MessagesApi
+) -> None:
+    gate = Held()
+    api.script(text(STORY, hold_at=6, held=gate))
+    events: list[Piece | Reply] = []
+    async for event in conversation.stream("Tell me a story."):
+        if not events:
+            await soon(gate.reached.wait())
+            gate.set()
+        events.append(event)
+    reply = events.pop()
+    assert isinstance(reply, Reply)
+    assert reply.text == STORY
+    assert said([e for e in events if isinstance(e, Piece)]) == STORY
+
+
+async def test_who_comes_late_hears_it_from_the_beginning(
+    conversation: Conversation, api: MessagesApi
+) -> None:
+    gate = Held()
+    api.script(text(STORY, hold_at=6, held=gate))
+    asking = asyncio.create_task(conversation.ask("Tell me a story."))
+    await soon(gate.reached.wait())
+    heard = await soon(whole(conversation.watch(), 48))
+    assert said(heard) == STORY[: heard[-1].end]
+    gate.set()
+    assert (await soon(asking)).text == STORY
+    again = await soon(whole(conversation.watch(), len(STORY)))
+    assert said(again) == STORY
+
+
+async def test_an_attempt_that_breaks_off_is_begun_again(
+    conversation: Conversation, api: MessagesApi
+) -> None:
+    gate = Held()
+    api.script(text("A false start, which nobody wants.", hold_at=4, held=gate, cut_after=4))
+    api.script(text(STORY))
+    heard: list[Piece] = []
+    async for event in conversation.stream("Tell me a story."):
+        gate.set()
+        if isinstance(event, Piece):
+            heard.append(event)
+    assert [p.start for p in heard if p.attempt == 1] == [0]
+    assert said([p for p in heard if p.attempt == 2]) == STORY
+
+
+async def test_only_the_last_turn_is_kept(
+    conversation: Conversation, api: MessagesApi, archive: Archive
+) -> None:
+    api.script(text("The first."), text("The second."))
+    await soon(conversation.ask("One?"))
+    await soon(conversation.ask("Two?"))
+    heard = await soon(whole(conversation.watch(), len("The second.")))
+    assert said(heard) == "The second."
+    assert {p.turn for p in heard} == {2}
+
+
+async def test_the_history_knows_nothing_of_the_words(
+    client: Client, conversation: Conversation, api: MessagesApi
+) -> None:
+    api.script(text("Yes."), text(STORY * 40))
+    sizes = []
+    for question in ("Short?", "Long?"):
+        async for _ in conversation.stream(question):
+            pass
+        histories, _missing = await fetch_chain(client, conversation.id)
+        sizes.append(sum(len(h.events) for h in histories))
+    assert sizes[1] - sizes[0] <= sizes[0]
+
+
+async def test_a_failed_call_streams_nothing_and_the_next_one_does(
+    conversation: Conversation, api: MessagesApi
+) -> None:
+    api.script(overloaded(), text("Here I am."))
+    events = [event async for event in conversation.stream("Are you there?")]
+    assert said([e for e in events if isinstance(e, Piece)]) == "Here I am."
+
+
+async def test_what_was_said_until_an_interruption_has_been_heard(
+    conversation: Conversation, api: MessagesApi
+) -> None:
+    gate = Held()
+    api.script(text(STORY, hold_at=6, held=gate))
+    heard: list[Piece] = []
+    async for event in conversation.stream("Tell me a story."):
+        if isinstance(event, Reply):
+            assert event.stop_reason == "interrupted"
+            assert event.text.startswith(said(heard).rstrip())
+        else:
+            heard.append(event)
+            await soon(gate.reached.wait())
+            await conversation.interrupt()
+    gate.set()
+    assert heard
+
+
+async def test_without_an_archive_only_the_reply_comes(
+    client: Client, conversation: Conversation, api: MessagesApi
+) -> None:
+    api.script(text("Hello."))
+    bare = Conversation(client, conversation.id, QUEUE)
+    events = [event async for event in bare.stream("Hi")]
+    assert [type(e) for e in events] == [Reply]
+    with pytest.raises(ArchiveMissing, match="PERDURE_DATABASE_URL"):
+        await anext(bare.watch())
+
+
+async def test_an_archive_that_is_away_for_the_viewer_leaves_the_reply(
+    client: Client, conversation: Conversation, api: MessagesApi
+) -> None:
+    api.script(text("Hello."))
+    nowhere = "postgresql://nobody@127.0.0.1:1/nothing"
+    async with await Archive.open(nowhere) as away:
+        lonely = Conversation(client, conversation.id, QUEUE, archive=away)
+        events = [event async for event in lonely.stream("Hi")]
+    assert [type(e) for e in events] == [Reply]
+
+
+async def test_deleting_a_conversation_removes_its_words(
+    conversation: Conversation, api: MessagesApi, archive: Archive
+) -> None:
+    piece = Piece(message_id="m", turn=1, step=1, attempt=1, start=0, text="secret")
+    await archive.put_piece("default", "gone", piece)
+    await archive.delete("default", "gone")
+    await archive.put_piece("default", "gone", piece.model_copy(update={"text": "new"}))
+    assert (await anext(archive.pieces("default", "gone"))).text == "new"
