@@ -1,77 +1,101 @@
 """From sending a message to its first word at the client, beside a direct call of the model.
 
-    python -m bench.streaming [TURNS]
+python -m bench.streaming [--turns N] [--json]
 
-The model is a local server that answers at once. The direct call is the anthropic client's own
-stream in this process; everything else goes through Temporal, the worker and the archive.
+The direct call is the anthropic client's own stream in this process; everything else goes through
+Temporal, the worker and the archive. Once the model answers at once, and once it thinks for so long
+as a real one does at least. Ends with status 1 when the median of the former is over `LIMIT`.
 """
 
+import argparse
 import asyncio
+import json
+import os
 import statistics
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from anthropic import AsyncAnthropic
+from rich.console import Console
+from rich.table import Table
 
 from bench.chain import extent
 from bench.stage import scripted
+from bench.words import passage
 from perdure.archive import Archive, Piece
 from perdure.conversation import Conversation
-from perdure.settings import Settings
+from tests.support.answers import Answer, text
 
-QUESTION = "Tell me of the harbour, the boats and the weather. " * 8
+LIMIT = 2.0
+THINKS_SECONDS = 0.3
 WARM = 5
 
 
-async def median(turns: int, first_word: Callable[[], Awaitable[float]]) -> tuple[float, float]:
-    """Median and 95th percentile of milliseconds."""
-    seconds = [await first_word() for _ in range(WARM + turns)][WARM:]
-    return 1000 * statistics.median(seconds), 1000 * statistics.quantiles(seconds, n=20)[-1]
+async def directly(client: AsyncAnthropic, question: str) -> float:
+    """Seconds to the first word without perdure."""
+    began = time.perf_counter()
+    asked: Any = {"role": "user", "content": question}
+    async with client.messages.stream(model="scripted", max_tokens=1000, messages=[asked]) as said:
+        async for _ in said.text_stream:
+            break
+        return time.perf_counter() - began
 
 
-async def main(turns: int) -> None:
-    """Measure, and print a table."""
-    async with scripted() as (client, api):
-        url = str(Settings().database_url)
-        async with await Archive.open(url) as archive, AsyncAnthropic(base_url=api.url) as direct:
-            conversation = await Conversation.open(client, "streaming", archive=archive)
+async def streamed(conversation: Conversation, question: str) -> float:
+    """Seconds to the first word with it."""
+    began, seconds = time.perf_counter(), 0.0
+    async for event in conversation.stream(question):
+        if isinstance(event, Piece) and not seconds:
+            seconds = time.perf_counter() - began
+    return seconds
 
-            async def directly() -> float:
-                began = time.perf_counter()
-                async with direct.messages.stream(
-                    model="scripted",
-                    max_tokens=1000,
-                    messages=[{"role": "user", "content": QUESTION}],
-                ) as stream:
-                    async for _ in stream.text_stream:
-                        seconds = time.perf_counter() - began
-                        break
-                return seconds
 
-            async def streamed() -> float:
-                began, seconds = time.perf_counter(), 0.0
-                async for event in conversation.stream(QUESTION):
-                    if isinstance(event, Piece) and not seconds:
-                        seconds = time.perf_counter() - began
-                return seconds
+async def median(turns: int, first_word: Callable[[str], Awaitable[float]]) -> float:
+    """Milliseconds."""
+    seconds = [await first_word(passage(f"streaming {n}", 400)) for n in range(WARM + turns)]
+    return round(1000 * statistics.median(seconds[WARM:]), 1)
 
-            async def asked() -> float:
-                began = time.perf_counter()
-                await conversation.ask(QUESTION)
-                return time.perf_counter() - began
 
-            rows = {
-                "direct call, first word": await median(turns, directly),
-                "streamed, first word": await median(turns, streamed),
-                "asked, whole reply": await median(turns, asked),
-            }
-            events = (await extent(client, conversation.id)).events
-    floor = rows["direct call, first word"][0]
-    for name, (middle, slow) in rows.items():
-        print(f"{name:<26}{middle:8.1f} ms{slow:8.1f} ms (p95){middle / floor:7.1f} x")
-    print(f"events of the history a turn: {events / (2 * (turns + WARM)):.1f}")
+async def measure(turns: int) -> list[dict[str, Any]]:
+    """A row for each speed of the model."""
+    rows = []
+    async with (
+        scripted() as (client, api),
+        AsyncAnthropic() as direct,
+        await Archive.open(os.environ["PERDURE_DATABASE_URL"]) as archive,
+    ):
+        for model, delay in (("instant", None), ("thinks for 0.3 s", THINKS_SECONDS)):
+            said: Answer = text(passage("reply", 1500), delay=delay)
+            api.rule = lambda _, said=said: said  # type: ignore[misc]
+            conversation = await Conversation.open(client, model.split()[0], archive=archive)
+            floor = await median(turns, lambda q: directly(direct, q))
+            ours = await median(turns, lambda q, c=conversation: streamed(c, q))  # type: ignore[misc]
+            events = (await extent(client, conversation.id)).events / (WARM + turns)
+            ratio = round(ours / floor, 2)
+            rows.append(
+                {"model": model, "direct_ms": floor, "streamed_ms": ours, "ratio": ratio}
+                | {"events_a_turn": round(events, 1)}
+            )
+    return rows
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--turns", type=int, default=40)
+    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+    options = parser.parse_args()
+    rows = await measure(options.turns)
+    shown = Table("model", "direct, ms", "streamed, ms", "ratio", "events a turn")
+    for row in rows:
+        shown.add_row(*(str(value) for value in row.values()))
+    Console().print(shown)
+    if options.json:
+        print(json.dumps({"rows": rows}))
+    if rows[0]["ratio"] > LIMIT:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 40))
+    asyncio.run(main())
