@@ -48,6 +48,10 @@ REQUEST_REFUSED = "RequestRefused"
 
 # `stop_reason` of a reply that was stopped by `interrupt`; its text so far is kept.
 INTERRUPTED = "interrupted"
+# `stop_reason` of a receipt whose turn waits for the signal `approve`; the reply comes later.
+AWAITING_APPROVAL = "awaiting_approval"
+# `stop_reason` of a turn that was ended because its tool calls would not come to an end.
+STEP_LIMIT = "step_limit"
 
 # `type` of a failed `archive` that found other content under the same numbers: a history
 # that was reset has gone another way since.
@@ -60,6 +64,8 @@ StopReason = str
 Urgency = Literal["background", "blocking", "emergency"]
 # Whether a tool may run: always, never, after each question, or once asked for the conversation.
 Approval = Literal["always", "never", "ask", "remember"]
+# What becomes of messages that arrive during a turn: the next turn, or its next step after tools.
+Steering = Literal["queue", "next_step"]
 
 
 class Wire(BaseModel):
@@ -77,8 +83,10 @@ class ConversationConfig(Wire):
     """The argument of the workflow. Every field has a default.
 
     `model` and `summary_model` default to the worker's model; "offline" needs no key.
-    `turns_per_run` continues the workflow as new at least that often; by default it does so
-    when its history calls for it.
+    `approvals` has the last word over what a tool says of itself. A call that waits for an
+    approval is denied after `approval_timeout` seconds; by default it waits for ever.
+    `turns_per_run` continues the workflow as new at least that often, where each step of a turn
+    with tools counts like a turn; by default it does so when its history calls for it.
     """
 
     system: Annotated[str, Field(max_length=INLINE_BYTES)] = ""
@@ -88,7 +96,9 @@ class ConversationConfig(Wire):
     title: Annotated[str, Field(max_length=200)] = ""
     user: Annotated[str, Field(max_length=200)] = ""
     tools: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=128)] = []
-    approvals: dict[str, Approval] = {}
+    approvals: Annotated[dict[str, Approval], Field(max_length=128)] = {}
+    approval_timeout: Annotated[int, Field(ge=1, le=31_536_000)] | None = None
+    steering: Steering = "queue"
     turns_per_run: Annotated[int, Field(ge=1)] | None = None
 
 
@@ -118,7 +128,8 @@ class ImportBatch(Wire):
 class Receipt(Wire):
     """What `ask` gives back; the reply's text is read with the query `reply`.
 
-    `stop_reason` is the model's, or `pending` when the reply takes longer than `ask` waits.
+    `stop_reason` is the model's, `pending` when the reply takes longer than `ask` waits, or
+    `awaiting_approval`: `ask` again with the same id once the calls in `status` are answered.
     """
 
     message_id: str
@@ -188,8 +199,24 @@ class ToolCall(Sparse):
     error: str | None = None
 
 
+class Verdict(Wire):
+    """The answer to a tool call that waits for an approval, as the signal `approve` brings it.
+
+    `note` is for the model when the call is denied. `always`: a yes holds for every later call of
+    the tool in this conversation.
+    """
+
+    tool_use_id: str
+    approved: bool
+    note: str = ""
+    always: bool = False
+
+
 class CallRef(Sparse):
-    """Names a tool call of the turn in progress; its name and input are material."""
+    """Names a tool call of the turn in progress; its material is `{name, input, chain}`.
+
+    A call whose block is in the archive has `stored` in the place of `input`.
+    """
 
     turn: int
     step: int
