@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from perdure.memory.groups import cuts
+from perdure.memory.groups import cuts, results
 from perdure.memory.message import Message
 from perdure.memory.observation import ENTRY_OVERHEAD, Method, Observation
 from perdure.memory.policy import MemoryPolicy
@@ -154,7 +154,7 @@ def _observe(
     memory: Memory, policy: MemoryPolicy, open_seq: int | None, crowded: bool
 ) -> list[Part]:
     offset = memory.next_seq - len(memory.messages)
-    open_from = len(memory.messages) if open_seq is None else open_seq - offset
+    open_from = len(memory.messages) if open_seq is None else max(0, open_seq - offset)
     end = kept_from(memory.messages, policy, open_from, crowded)
     return [
         _part(memory, 1, chunk, policy.target_ratio)
@@ -207,11 +207,13 @@ def next_compaction(
     *,
     system_tokens: int = 0,
     open_seq: int | None = None,
+    step_seq: int | None = None,
     now: bool = False,
 ) -> Plan | None:
     """What should be compacted next, or None.
 
-    `open_seq` is the message that a turn in progress answers; it and what follows stay.
+    `open_seq` is the message that a turn in progress answers; it and what follows stay. When
+    nothing before it can go, the turn's own steps before `step_seq`, its newest, do.
     `now` asks for a compaction of the messages below any threshold. Messages come before
     levels: from `observe_at` of their budget in the background, from the whole budget (or
     `message_limit`, or the byte budget) before the next model call. A level that is over its
@@ -228,7 +230,10 @@ def next_compaction(
     )
     over = crowded or tokens >= budget
     if now or full or over or tokens >= policy.observe_at * budget:
-        parts = _observe(memory, _frugal(policy) if full else policy, open_seq, crowded)
+        frugal = _frugal(policy) if full else policy
+        parts = _observe(memory, frugal, open_seq, crowded)
+        if not parts and step_seq is not None:
+            parts = _observe(memory, frugal, step_seq, crowded)
         if parts:
             urgency: Urgency = "emergency" if full else "blocking" if over else "background"
             return Plan(urgency=urgency, parts=[*parts, *_reflect_ahead(memory, policy, parts)])
@@ -294,13 +299,26 @@ def _entry(memory: Memory, part: Part, result: Compacted, at: datetime) -> Obser
     )
 
 
+def _pins(left: Sequence[Message], open_seq: int | None) -> list[Pin]:
+    """What stays word for word of messages that leave the tail."""
+    pins = []
+    for m in left:
+        asked = open_seq is not None and m.seq >= open_seq and m.role == "user"
+        passing = asked and not m.pinned and not results(m.content)
+        if (m.pinned or passing) and not m.failed:
+            text = f"{m.role}: {m.text}"
+            pins.append(Pin(text=text, at=m.at, tokens=m.weight, seq=m.seq, passing=passing))
+    return pins
+
+
 def apply(
-    memory: Memory, part: Part, result: Compacted, at: datetime
+    memory: Memory, part: Part, result: Compacted, at: datetime, *, open_seq: int | None = None
 ) -> tuple[Memory, Observation]:
     """Put the result in the place of its source; gives the new memory and the new entry.
 
     Raises StalePart when the source is not the oldest of its level any more, NoProgress when
-    the result is blank or weighs over 0.8 of the source. Pinned messages become pins.
+    the result is blank or weighs over 0.8 of the source. Pinned messages become pins, and so
+    does, until the turn in progress ends, what the user has said from `open_seq` on.
     """
     entry = _entry(memory, part, result, at)
     if not result.content.strip() or entry.weight > PROGRESS * part.source_tokens:
@@ -312,12 +330,7 @@ def apply(
         if memory.messages[0].seq != part.first_seq:
             raise StalePart(f"message {part.first_seq} is not the oldest one")
         taken = part.last_seq - part.first_seq + 1
-        left = memory.messages[:taken]
-        pins = [
-            Pin(text=f"{m.role}: {m.text}", at=m.at, tokens=m.weight, seq=m.seq)
-            for m in left
-            if m.pinned and not m.failed
-        ]
+        pins = _pins(memory.messages[:taken], open_seq)
         return checked(
             memory.model_copy(
                 update={

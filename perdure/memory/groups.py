@@ -33,21 +33,53 @@ def results(content: Sequence[Block]) -> list[str]:
     return [str(b["tool_use_id"]) for b in content if b.get("type") == "tool_result"]
 
 
+def _paused(content: Sequence[Block], before: Sequence[str]) -> list[str]:
+    """Ids of calls of the server's own tools that no block of `content` answers."""
+    waiting = dict.fromkeys(before)
+    for block in content:
+        kind = str(block.get("type"))
+        if kind.endswith("_tool_use"):
+            waiting[str(block.get("id"))] = None
+        elif kind.endswith("_tool_result"):
+            waiting.pop(str(block.get("tool_use_id")), None)
+    return list(waiting)
+
+
 def cuts(messages: Sequence[HasContent]) -> list[int]:
     """Every index i, ascending, such that `messages[:i]` and `messages[i:]` both stand alone.
 
     0 always belongs to them; `len(messages)` does unless a call is still open. No cut lies
-    behind a call that has no result yet, so an open call is never compacted.
+    behind a call that has no result yet, so an open call is never compacted. A call that the
+    server itself carries out may have its result in the assistant's next message.
     """
     allowed = [0]
     open_calls: list[str] = []
+    paused: list[str] = []
     for i, message in enumerate(messages):
         answered = results(message.content)
         open_calls = [c for c in open_calls if c not in answered]
         open_calls += calls(message.content)
-        if not open_calls:
+        paused = _paused(message.content, paused) if message.role == "assistant" else []
+        if not open_calls and not paused:
             allowed.append(i + 1)
     return allowed
+
+
+def with_unique_ids(content: Sequence[Block], used: Sequence[str]) -> list[Block]:
+    """`content` with a call renamed whose id is missing, in `used`, or an earlier call's here."""
+    taken = dict.fromkeys(used)
+    renamed = []
+    for block in content:
+        if block.get("type") == "tool_use":
+            given = str(block.get("id") or "call")
+            name, number = given, 1
+            while name in taken:
+                number += 1
+                name = f"{given}-{number}"
+            taken[name] = None
+            block = {**block, "id": name}
+        renamed.append(block)
+    return renamed
 
 
 def pairing_fault(messages: Sequence[HasContent]) -> str | None:

@@ -19,7 +19,10 @@ class InvariantError(AssertionError):
 
 
 class Pin(BaseModel):
-    """A text that is never compacted: a pinned message that left the tail, or a note."""
+    """A text that is never compacted: a pinned message that left the tail, or a note.
+
+    `passing`: it stays as long as the turn that answers it.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -27,6 +30,7 @@ class Pin(BaseModel):
     at: datetime
     tokens: int
     seq: int | None = None
+    passing: bool = False
 
 
 class Memory(BaseModel):
@@ -155,3 +159,10 @@ def pin(memory: Memory, text: str, at: datetime, tokens: int) -> Memory:
     """The memory with a note that is never compacted."""
     note = Pin(text=text, at=at, tokens=tokens)
     return memory.model_copy(update={"pins": [*memory.pins, note]})
+
+
+def unpin_passing(memory: Memory) -> Memory:
+    """The memory without what was pinned for a turn that has ended."""
+    if not any(p.passing for p in memory.pins):
+        return memory
+    return memory.model_copy(update={"pins": [p for p in memory.pins if not p.passing]})

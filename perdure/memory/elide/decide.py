@@ -8,6 +8,7 @@ from perdure.memory.elide.noise import asks, is_acknowledgement, without_debug
 from perdure.memory.elide.repeats import Text, repeats
 from perdure.memory.elide.results import callers, old_results, result_stub
 from perdure.memory.elision import Elision, shown
+from perdure.memory.groups import results as answers
 from perdure.memory.message import MESSAGE_OVERHEAD, Message
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.state import Memory
@@ -35,23 +36,31 @@ def is_due(memory: Memory, policy: MemoryPolicy) -> bool:
     )
 
 
-def elide(memory: Memory, policy: MemoryPolicy, *, open_seq: int | None = None) -> Memory:
+def elide(
+    memory: Memory,
+    policy: MemoryPolicy,
+    *,
+    open_seq: int | None = None,
+    step_seq: int | None = None,
+) -> Memory:
     """The memory with old low-value content elided, the same object when nothing is due.
 
     Never touched: the newest messages that every compaction keeps, what a turn in progress
     answers (`open_seq`) and what follows it, pinned messages, what is elided already, and what
-    only the user has said.
+    only the user has said. Of the turn's steps before `step_seq`, its newest, the tool results
+    may be elided.
     """
     if not is_due(memory, policy):
         return memory
     offset = memory.next_seq - len(memory.messages)
-    open_from = len(memory.messages) if open_seq is None else open_seq - offset
+    kept_seq = open_seq if step_seq is None else step_seq
+    open_from = len(memory.messages) if kept_seq is None else max(0, kept_seq - offset)
     end = kept_from(memory.messages, policy, open_from)
     goal = GOAL * policy.light_at * policy.message_budget
     tokens = memory.message_tokens
     elided = dict(memory.elided)
     held = {m.seq: m for m in memory.messages}
-    for change in _changes(memory, end):
+    for change in _changes(memory, end, memory.next_seq if open_seq is None else open_seq):
         if tokens <= goal:
             break
         made = {seq: _elision(held[seq], stubs) for seq, stubs in change.items()}
@@ -86,10 +95,17 @@ def _may_change(memory: Memory, message: Message) -> bool:
     return not (message.pinned or message.failed or message.seq in memory.elided or signed)
 
 
-def _changes(memory: Memory, end: int) -> Iterator[Change]:
-    """What could be elided in `messages[:end]`, oldest first; a message at most once."""
+def _changes(memory: Memory, end: int, open_seq: int) -> Iterator[Change]:
+    """What could be elided in `messages[:end]`, oldest first; a message at most once.
+
+    From `open_seq` on only tool results.
+    """
     found: dict[int, Change] = {}
-    free = {m.seq: m for m in memory.messages[:end] if _may_change(memory, m)}
+    free = {
+        m.seq: m
+        for m in memory.messages[:end]
+        if _may_change(memory, m) and (m.seq < open_seq or answers(m.content))
+    }
     for change in (*_repeats(memory, free), *_results(memory, free), *_noise(memory, free)):
         seqs = list(change)
         if all(seq not in taken for taken in found.values() for seq in seqs):
