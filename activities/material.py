@@ -11,16 +11,20 @@ from temporalio import activity
 from perdure.contract import (
     MATERIAL,
     ArchiveRef,
+    CallRef,
     ClaimRef,
     CountRef,
+    HeldRef,
     MaterialPage,
     MaterialQuery,
     PartRef,
     StepRef,
 )
 
+Ref = StepRef | PartRef | CountRef | ArchiveRef | ClaimRef | CallRef | HeldRef
 
-async def fetch(ref: StepRef | PartRef | CountRef | ArchiveRef | ClaimRef) -> Any:
+
+async def fetch(ref: Ref) -> Any:
     """The material that `ref` names, or None when the workflow has moved on from it.
 
     Read from the exact run that scheduled the activity. Raises RPCError when no worker

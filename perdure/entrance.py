@@ -13,6 +13,7 @@ from perdure.contract import (
     ImportBatch,
     ImportedMessage,
     UserMessage,
+    Verdict,
 )
 from perdure.memory.blocks import IMPORT_BLOCKS, USER_BLOCKS, Block, ContentError, clean, to_blocks
 from perdure.memory.wire import canonical_json, without_nulls
@@ -150,6 +151,15 @@ def parse_pin(payload: Any) -> int | str:
             raise ContentError(f"a pinned text may have {PIN_BYTES:,} bytes; pin less")
         return str(clean(text))
     raise ContentError("pin takes either seq, a message's number, or text that is not blank")
+
+
+def parse_verdict(payload: Any) -> Verdict:
+    """The argument of `approve`; raises ContentError with one sentence."""
+    fields = _fields(payload, "approve", tuple(Verdict.model_fields))
+    try:
+        return Verdict.model_validate(without_nulls(clean(fields)), strict=True)
+    except ValidationError as error:
+        raise ContentError(sentence(error, "approve")) from None
 
 
 def reconfigured(config: ConversationConfig, payload: Any) -> ConversationConfig:

@@ -25,7 +25,9 @@ from perdure.contract import (
 from perdure.entrance import size_of
 from perdure.memory.blocks import Block, ContentError
 from perdure.memory.compact import Plan
+from perdure.memory.state import unpin_passing
 from perdure.memory.stored import big_blocks
+from workflows.calls import without_open_calls
 from workflows.failure import kind, reason
 from workflows.state import ConversationState
 
@@ -140,7 +142,8 @@ async def open_chain(state: ConversationState) -> None:
     if opened.note is not None:
         state.note(workflow.now(), opened.note)
     if (before := opened.resumed) is not None:
-        state.memory, state.turns = before.memory, before.turns
+        memory = without_open_calls(unpin_passing(before.memory), workflow.now())
+        state.memory, state.turns = memory, before.turns
         state.totals.compactions = before.rows
         state.calibration = before.calibration
         state.archived = before.marks

@@ -128,9 +128,9 @@ def _take_in_part(state: ConversationState, plan: Plan, part: Part, outcome: Out
         return "it was cancelled"
     if outcome.compacted is None:
         return "its source had changed"
-    now = workflow.now()
+    now, open_seq = workflow.now(), state.turn.seq if state.turn else None
     try:
-        state.memory, entry = apply(state.memory, part, outcome.compacted, now)
+        state.memory, entry = apply(state.memory, part, outcome.compacted, now, open_seq=open_seq)
     except (StalePart, NoProgress) as error:
         return str(error)
     if outcome.usage is not None:

@@ -14,7 +14,7 @@ from workflows.archiving import archive_at_last, claimed
 from workflows.inbox import Outcome
 from workflows.room import Room
 from workflows.state import Control, ConversationState
-from workflows.turn import count_from
+from workflows.steps import count_from
 from workflows.views import budgets
 
 
@@ -36,6 +36,9 @@ def configure(state: ConversationState, payload: Any) -> ConversationConfig:
     before, state.config = state.config, reconfigured(state.config, payload)
     if state.config.system != before.system:
         state.system_tokens = None
+    # A yes that was to be remembered holds until its tool's rule changes.
+    old, new = before.approvals, state.config.approvals
+    state.approved = [name for name in state.approved if old.get(name) == new.get(name)]
     return state.config
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,8 +13,11 @@ from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from perdure.contract import (
+        AWAITING_APPROVAL,
+        CALL_TOOL,
         DRAINING,
         REFUSED,
+        REPLY,
         TURN_FAILED,
         WORKFLOW,
         MaterialPage,
@@ -25,6 +29,7 @@ with workflow.unsafe.imports_passed_through():
     from perdure.memory.project import context_text
     from perdure.memory.state import Memory
     from workflows import views
+    from workflows.approvals import patience, take_verdict, waiting
     from workflows.archiving import open_chain
     from workflows.controls import close_down, obey
     from workflows.inbox import (
@@ -40,23 +45,17 @@ with workflow.unsafe.imports_passed_through():
     )
     from workflows.payloads import NOTHING, plain
     from workflows.room import Room
+    from workflows.runs import is_long
     from workflows.state import Carried, Control, ConversationState
-    from workflows.turn import Interruption, serve
+    from workflows.turn import advance
 
 # How long `ask` waits for its reply, and how often that is looked at.
 ASK_LIMIT = timedelta(minutes=10)
 _WATCH = timedelta(minutes=1)
-# A run ends long before the server's limits (51,200 events, 50 MB, 2,000 updates), so that
-# a worker without the run in its cache replays little. Continuing stores the state twice,
-# so a big state waits for a longer history: that is why the server's own suggestion, which
-# comes at 4,096 events, is not followed.
-FEWEST_EVENTS, MOST_EVENTS = 4_000, 20_000
-STATE_BYTES_PER_EVENT = 4
-RUN_BYTES = 20_000_000
-# Queued messages are carried too; more than this is served before the run is continued.
-CARRIED_QUEUE_BYTES = 500_000
 _SETTLE = timedelta(seconds=30)
-KNOWN_SIGNALS = "user_message, compact, interrupt, pin and close"
+KNOWN_SIGNALS = "user_message, compact, interrupt, approve, pin and close"
+# What may be obeyed while a turn waits for an approval, since no message is added by it.
+_BESIDE_A_TURN = ("configure", "pin")
 
 
 @workflow.defn(name=WORKFLOW)
@@ -70,13 +69,12 @@ class ConversationWorkflow:
     def __init__(self) -> None:
         self.state = ConversationState()
         self._room = Room(self.state)
-        self._interruption = Interruption()
         self._ready = False
         self._draining = False
         self._watching = False
         self._running: str | None = None
         self._tickets: list[Ticket] = []
-        self._turns_here = 0
+        self._steps_here = 0
         self._material: tuple[object, Memory, str] | None = None
 
     @workflow.run
@@ -88,18 +86,18 @@ class ConversationWorkflow:
             await open_chain(self.state)
             self._running = None
         while True:
-            await workflow.wait_condition(self._has_work)
+            await self._wait_for_work()
             self._room.take_in_finished()
-            if self.state.turn is not None or self.state.inbox:
-                await self._serve()
-            elif self.state.controls:
+            if self._can_step():
+                await self._step()
+            elif self._can_obey():
                 control = self.state.controls.pop(0)
                 if control.kind == "close":
                     return await close_down(self.state, self._room)
                 await self._obey(control)
             self._room.tidy()
             workflow.set_current_details(views.details(self.state))
-            if self._run_is_long():
+            if is_long(self.state, self._steps_here):
                 await self._continue()
 
     def _begin(self, payload: RawValue) -> None:
@@ -117,16 +115,33 @@ class ConversationWorkflow:
         """Keep a sentence for `status`."""
         self.state.note(workflow.now(), text)
 
-    def _has_work(self) -> bool:
-        state = self.state
-        return bool(state.turn or state.inbox or state.controls or self._room.has_news)
+    async def _wait_for_work(self) -> None:
+        now = workflow.now()
+        with suppress(TimeoutError):
+            await workflow.wait_condition(self._has_work, timeout=patience(self.state, now))
 
-    async def _serve(self) -> None:
-        self._running = "reply"
-        receipt = await serve(self.state, self._room, self._interruption)
+    def _has_work(self) -> bool:
+        return self._can_step() or self._can_obey() or self._room.has_news
+
+    def _can_step(self) -> bool:
+        state = self.state
+        if state.turn is None:
+            return bool(state.inbox)
+        return state.turn.can_go_on or patience(state, workflow.now()) == timedelta()
+
+    def _can_obey(self) -> bool:
+        controls = self.state.controls
+        beside = self.state.turn is not None
+        return bool(controls) and (not beside or controls[0].kind in _BESIDE_A_TURN)
+
+    async def _step(self) -> None:
+        turn = self.state.turn
+        self._running = CALL_TOOL if turn and turn.calls else REPLY
+        receipts = await advance(self.state, self._room)
         self._running = None
-        self._turns_here += 1
-        self._settle(receipt.message_id, receipt)
+        self._steps_here += 1
+        for receipt in receipts:
+            self._settle(receipt.message_id, receipt)
 
     async def _obey(self, control: Control) -> None:
         self._running = control.kind
@@ -155,23 +170,6 @@ class ConversationWorkflow:
                 ticket.receipt = receipt
 
     # Continuing as new
-
-    def _run_is_long(self) -> bool:
-        info, config = workflow.info(), self.state.config
-        if sum(len(str(q.content)) for q in self.state.inbox) > CARRIED_QUEUE_BYTES:
-            return False
-        if any(c.kind in ("import", "close") for c in self.state.controls):
-            return False
-        if config.turns_per_run is not None and self._turns_here >= config.turns_per_run:
-            return True
-        events = info.get_current_history_length()
-        if events <= FEWEST_EVENTS:
-            return info.get_current_history_size() > RUN_BYTES
-        state_bytes = len(self.state.model_dump_json())
-        return (
-            events > min(MOST_EVENTS, state_bytes // STATE_BYTES_PER_EVENT)
-            or info.get_current_history_size() > RUN_BYTES
-        )
 
     async def _continue(self) -> None:
         """Settle what runs, let waiting updates leave, and carry the state to a new run."""
@@ -209,9 +207,17 @@ class ConversationWorkflow:
     @workflow.signal
     async def interrupt(self, payload: RawValue = NOTHING) -> None:
         """Stop the turn in progress; the text so far is kept, and the conversation goes on."""
+        if not self._ready:
+            await workflow.wait_condition(lambda: self._ready)
         if self.state.turn is None:
             self.note("signal interrupt: no turn was in progress")
-        self._interruption.want()
+        else:
+            self.state.turn.interrupted = True
+
+    @workflow.signal
+    async def approve(self, payload: RawValue = NOTHING) -> None:
+        """Answer a waiting call: `{"tool_use_id", "approved", "note"?, "always"?}`."""
+        await self._signalled("approve", take_verdict, payload)
 
     @workflow.signal
     async def pin(self, payload: RawValue = NOTHING) -> None:
@@ -259,9 +265,20 @@ class ConversationWorkflow:
             self._watching = True
             asyncio.create_task(self._watch())  # noqa: RUF006
         await workflow.wait_condition(
-            lambda: bool(ticket.receipt or ticket.refusal) or self._draining
+            lambda: (
+                bool(ticket.receipt or ticket.refusal or self._needs_approval(ticket.id))
+                or self._draining
+            )
         )
         self._tickets.remove(ticket)
+        if ticket.receipt is None and ticket.refusal is None:
+            ticket.receipt = self._needs_approval(ticket.id)
+
+    def _needs_approval(self, message_id: str) -> Receipt | None:
+        turn = self.state.turn
+        if turn is None or message_id not in turn.message_ids or not waiting(self.state):
+            return None
+        return Receipt(message_id=message_id, turn=turn.turn, stop_reason=AWAITING_APPROVAL)
 
     async def _watch(self) -> None:
         """Let updates leave that have waited for too long; one timer serves them all."""

@@ -30,14 +30,15 @@ class Room:
         """About how many bytes the memory takes in the carried state."""
         return state_bytes(self._state.memory)
 
-    def plan(self, open_seq: int | None = None) -> Plan | None:
+    def plan(self) -> Plan | None:
         """What should be compacted next; None also while failures are being waited out."""
-        state = self._state
+        state, turn = self._state, self._state.turn
         plan = next_compaction(
             state.memory,
             budgets(state),
             system_tokens=system_tokens(state),
-            open_seq=open_seq,
+            open_seq=turn.seq if turn else None,
+            step_seq=turn.newest if turn else None,
         )
         waiting = state.turns < state.compact_after_turn
         return None if plan is None or (waiting and plan.urgency != "emergency") else plan
@@ -48,17 +49,22 @@ class Room:
             finished, self._flight = self._flight, None
             take_in(self._state, finished)
 
-    def lighten(self, open_seq: int | None = None) -> None:
+    def lighten(self) -> None:
         """Elide what the context can do without, unless a compaction is about to make room.
 
         What a compaction was planned for must not become lighter than its result.
         """
-        state, policy = self._state, budgets(self._state)
+        state, turn, policy = self._state, self._state.turn, budgets(self._state)
         if self._flight is None and is_due(state.memory, policy):
-            state.memory = elide(state.memory, policy, open_seq=open_seq)
+            state.memory = elide(
+                state.memory,
+                policy,
+                open_seq=turn.seq if turn else None,
+                step_seq=turn.newest if turn else None,
+            )
 
     def tidy(self) -> None:
-        """At rest: elide, and start the compaction that is due, in the background."""
+        """Between steps: elide, and start the compaction that is due, in the background."""
         self.take_in_finished()
         self.lighten()
         if self._flight is None and (plan := self.plan()) is not None:
@@ -78,17 +84,17 @@ class Room:
                 await self._flight.cancel()
             self.take_in_finished()
 
-    async def make(self, open_seq: int | None = None, *, wait_for_all: bool = False) -> None:
+    async def make(self, *, wait_for_all: bool = False) -> None:
         """Before a model call: compact what must be compacted first, start what may run beside.
 
         A turn waits only so long for a summariser, unless its request would not fit. An import
         waits for everything that is due, however long that takes.
         """
         self.take_in_finished()
-        self.lighten(open_seq)
+        self.lighten()
         for _ in range(ROUNDS):
             self.take_in_finished()
-            plan = self.plan(open_seq)
+            plan = self.plan()
             if plan is None:
                 return
             emergency = plan.urgency == "emergency"

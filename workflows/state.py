@@ -5,7 +5,15 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from perdure.contract import ConversationConfig, LedgerRow, Marks, Parent, StopReason, Usage
+from perdure.contract import (
+    ConversationConfig,
+    LedgerRow,
+    Marks,
+    Parent,
+    StopReason,
+    ToolResult,
+    Usage,
+)
 from perdure.memory.blocks import Block
 from perdure.memory.state import Memory
 from workflows.ledger import Row, packed, unpacked
@@ -63,13 +71,61 @@ class Known(NamedTuple):
     outcome: Turned | Imported | None = None
 
 
+class OpenCall(BaseModel):
+    """A tool call of the newest reply, whose block has its name and input.
+
+    It may run, unless it has a `result` or an approval was `asked` for, at that time. With
+    `remember` a yes holds for later calls of the same tool too.
+    """
+
+    id: str
+    timeout_s: int = 60
+    attempts: int = 3
+    remember: bool = False
+    asked: datetime | None = None
+    result: ToolResult | None = None
+
+    @property
+    def may_run(self) -> bool:
+        """Whether nothing holds it back."""
+        return self.result is None and self.asked is None
+
+    @property
+    def waits(self) -> bool:
+        """Whether somebody has to approve of it first."""
+        return self.result is None and self.asked is not None
+
+
 class TurnState(BaseModel):
-    """The turn in progress: its number, its model call, and the message it answers."""
+    """The turn in progress; between its steps it can be carried to another run.
+
+    `step` counts its model calls. `seq` is the message that it answers, `newest` the first of
+    its newest step, `said` the assistant's last one. `fruitless` counts the replies in a row
+    from which nothing came: they paused, or no call of theirs could be carried out. `joined`
+    are the ids of messages that were taken in on the way.
+    """
 
     turn: int
     step: int
     seq: int
     message_id: str
+    newest: int
+    said: int | None = None
+    fruitless: int = 0
+    calls: list[OpenCall] = []
+    joined: list[str] = []
+    interrupted: bool = False
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether its next step can be taken, or some call of this one be carried out."""
+        waits = any(call.waits for call in self.calls)
+        return self.interrupted or not waits or any(call.may_run for call in self.calls)
+
+    @property
+    def message_ids(self) -> list[str]:
+        """The ids of all messages that it answers."""
+        return [self.message_id, *self.joined]
 
 
 class KeptReply(BaseModel):
@@ -107,6 +163,7 @@ class ConversationState(BaseModel):
 
     `calibration` is how many tokens the provider books for 1,000 that we count. `chain`
     names this life of the conversation in the archive, `archived` how far it stands there.
+    `approved` are the tools for which a yes was to hold from then on.
     """
 
     config: ConversationConfig = ConversationConfig()
@@ -117,6 +174,7 @@ class ConversationState(BaseModel):
     controls: list[Control] = []
     known: dict[str, Known] = {}
     turn: TurnState | None = None
+    approved: list[str] = []
     turns: int = 0
     replies: list[KeptReply] = []
     ledger: list[Row] = []

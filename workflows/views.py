@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from perdure.contract import (
+    CALL_TOOL,
+    REPLY,
     ArchiveRef,
+    CallRef,
     ClaimRef,
     CountRef,
     Held,
@@ -19,6 +22,7 @@ from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import Context, context_tokens, project, project_within
 from perdure.memory.state import Memory
 from perdure.memory.wire import canonical_json
+from workflows.approvals import awaiting, call_block, waiting
 from workflows.state import ConversationState
 
 # Characters of a snapshot in one query result, which Temporal limits to 2 MB.
@@ -133,13 +137,23 @@ def transcript(state: ConversationState) -> list[dict[str, Any]]:
     ]
 
 
+def _pending(state: ConversationState) -> str | None:
+    """What a turn in progress is at while nothing runs."""
+    if state.turn is None:
+        return None
+    if waiting(state):
+        return "approval"
+    return CALL_TOOL if state.turn.calls else REPLY
+
+
 def status(state: ConversationState, running: str | None) -> dict[str, Any]:
     """Where the conversation stands, and what last went wrong."""
     return {
         "title": state.config.title,
         "turn": state.turns,
         "queue": len(state.inbox) + len(state.controls),
-        "running": running,
+        "running": running or _pending(state),
+        "awaiting": awaiting(state),
         "closing": state.closing,
         "last_error": state.notes[-1].model_dump(mode="json") if state.notes else None,
         "errors": [note.model_dump(mode="json") for note in state.notes],
@@ -163,6 +177,8 @@ def details(state: ConversationState) -> str:
     rows = [f"| {n} | {len(held.level(n))} | {held.level_tokens(n):,} |" for n in held.levels]
     context = context_tokens(held, system_tokens(state))
     last = f"\n\nLast trouble: {state.notes[-1].text}" if state.notes else ""
+    for call in awaiting(state):
+        last += f"\n\nWaits for approval: {call['name']}, `{call['tool_use_id']}`"
     return (
         "\n".join(
             [
@@ -195,11 +211,23 @@ def _step_material(state: ConversationState, ref: StepRef) -> dict[str, Any] | N
         "context": current_context(state).model_dump(mode="json"),
         "message_id": turn.message_id,
         "model": state.config.model,
+        "tools": state.config.tools,
         "max_tokens": state.config.policy.reserve_output,
         "input_limit": budgets(state).input_limit,
         "uncounted": _uncounted(state.memory, 0),
         "count_system": state.system_tokens is None,
     }
+
+
+def _call_material(state: ConversationState, ref: CallRef) -> dict[str, Any] | None:
+    turn = state.turn
+    if turn is None or (turn.turn, turn.step) != (ref.turn, ref.step):
+        return None
+    if not any(call.id == ref.tool_use_id and call.may_run for call in turn.calls):
+        return None
+    block = call_block(state, turn, ref.tool_use_id)
+    given: dict[str, Any] = {k: block[k] for k in ("input", "stored") if k in block}
+    return {"name": block.get("name"), "chain": state.chain, **given}
 
 
 def _part_material(state: ConversationState, ref: PartRef) -> dict[str, Any]:
@@ -272,6 +300,8 @@ def material(state: ConversationState, ref: Mapping[str, Any]) -> str:
         return canonical_json(_archive_material(state, ArchiveRef.model_validate(ref)))
     if "accepted" in ref:
         return canonical_json(_accepted(state, ClaimRef.model_validate(ref)))
+    if "tool_use_id" in ref:
+        return canonical_json(_call_material(state, CallRef.model_validate(ref)))
     if "part" in ref:
         return canonical_json(_part_material(state, PartRef.model_validate(ref)))
     if "from_seq" in ref:

@@ -20,17 +20,21 @@ from activities.archiving import Archiving
 from activities.material import fetch
 from perdure.archive import Archive
 from perdure.contract import (
+    CALL_TOOL,
     COUNT,
     OBSERVE,
     REFLECT,
     REPLY,
     REQUEST_REFUSED,
+    CallRef,
     CountRef,
     Counts,
     PartRef,
     PartResult,
     ReplyResult,
     StepRef,
+    ToolCall,
+    ToolResult,
     Usage,
 )
 from perdure.memory.blocks import Block, to_text
@@ -38,6 +42,7 @@ from perdure.memory.compact import Compacted, identity
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import Context
 from perdure.memory.wire import canonical_json, sha256
+from tests.support.tools import FakeTool, declared
 from worker import WORKFLOWS
 from workflows.guard import GuardInterceptor
 
@@ -85,12 +90,15 @@ class Script:
 
     `replies` are used up in their order, one for each attempt; then every reply repeats the
     end of what was said. `summarise` is asked at each attempt. A gate that is cleared holds the
-    activities up; an `..._asked` event tells that one has begun.
+    activities up; an `..._asked` event tells that one has begun. `tools` are what the
+    configuration may name, `called` the inputs that they got.
     """
 
     replies: deque[Said] = field(default_factory=deque)
     summarise: Callable[[PartRef, Sequence[dict[str, Any]]], Summarised] = notes
     counting: deque[Exception] = field(default_factory=deque)
+    tools: dict[str, FakeTool] = field(default_factory=dict)
+    called: list[tuple[str, Any]] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
     parts: list[PartRef] = field(default_factory=list)
     reply_gate: asyncio.Event = field(default_factory=open_gate)
@@ -127,14 +135,27 @@ class Scripted:
         if isinstance(said, ReplyResult):
             return said
         content = [{"type": "text", "text": said}] if isinstance(said, str) else said
+        calls = _declared(script, found["tools"], content)
         return ReplyResult(
             content=content,
-            stop_reason="end_turn",
+            calls=calls,
+            stop_reason="tool_use" if calls else "end_turn",
             tokens=weigh(canonical_json(content)),
             counts=_counts(found["uncounted"]),
             system_tokens=weigh(context.system),
             usage=Usage(input=context.tokens, output=10),
         )
+
+    @activity.defn(name=CALL_TOOL)
+    async def call_tool(self, ref: CallRef) -> ToolResult:
+        script = self._mine()
+        found = await fetch(ref)
+        if found is None:
+            raise lasting("the turn of this call is over")
+        script.called.append((found["name"], found["input"]))
+        gave = await script.tools[found["name"]].run(found["input"])
+        content: list[Block] = [{"type": "text", "text": gave}]
+        return ToolResult(content=content, tokens=weigh(canonical_json(content)))
 
     @activity.defn(name=OBSERVE)
     async def observe(self, ref: PartRef) -> PartResult:
@@ -188,6 +209,7 @@ def serving(
         workflows=WORKFLOWS,
         activities=[
             *(scripted.reply, scripted.observe, scripted.reflect, scripted.count),
+            scripted.call_tool,
             *(archiving.archive, archiving.open, archiving.claim),
         ],
         interceptors=[GuardInterceptor()],
@@ -207,6 +229,15 @@ async def _through(gate: asyncio.Event) -> None:
 def _echo(context: Context) -> str:
     content = context.messages[-1]["content"]
     return f"I heard: {to_text(content)[-80:].strip()}" if isinstance(content, list) else "What?"
+
+
+def _declared(script: Script, names: Sequence[str], content: list[Block]) -> list[ToolCall]:
+    """What the worker's tools say of the calls in a reply."""
+    return [
+        declared(block, script.tools.get(block["name"]) if block["name"] in names else None)
+        for block in content
+        if block["type"] == "tool_use"
+    ]
 
 
 def _counts(uncounted: Sequence[dict[str, Any]]) -> dict[int, int]:

@@ -178,7 +178,7 @@ async def test_calls_of_tools_that_do_not_exist_are_answered(talk: Talk, calls: 
         {"type": "tool_use", "id": f"t{n}", "name": "look", "input": {"n": n}} for n in range(calls)
     ]
     talk.script.replies.append(content)
-    assert "Let me look." in (await talk.ask("hello")).text
+    assert "there is no tool 'look'" in (await talk.ask("hello")).text
     for number in range(8):
         await talk.ask(f"number {number}: " + "word " * 40)
         await talk.check_context()

@@ -1,0 +1,85 @@
+"""Tool calls that wait until somebody approves of them."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from perdure.contract import ToolResult
+from perdure.entrance import parse_verdict
+from perdure.memory.blocks import Block, ContentError
+from perdure.memory.wire import canonical_json
+from workflows.state import ConversationState, OpenCall, TurnState
+
+# Names that are remembered; a configuration has no more tools.
+APPROVED = 128
+# Characters of a call's input in `status`.
+SHOWN = 500
+
+
+def error_result(text: str) -> ToolResult:
+    """An answer that tells the model why there is no better one."""
+    return ToolResult(content=[{"type": "text", "text": text}], is_error=True)
+
+
+def call_block(state: ConversationState, turn: TurnState, call_id: str) -> Block:
+    """The `tool_use` block of an open call."""
+    message = next(m for m in reversed(state.memory.messages) if m.seq == turn.said)
+    return next(b for b in message.content if b.get("id") == call_id)
+
+
+def waiting(state: ConversationState) -> list[OpenCall]:
+    """The calls that wait for an approval."""
+    return [call for call in state.turn.calls if call.waits] if state.turn else []
+
+
+def awaiting(state: ConversationState) -> list[dict[str, Any]]:
+    """The same for `status`: `{tool_use_id, name, input, since}`, the input as short text."""
+    shown = []
+    for call in waiting(state):
+        assert state.turn is not None
+        block = call_block(state, state.turn, call.id)
+        given = block.get("input", block.get("stored", {}).get("head"))
+        shown.append(
+            {
+                "tool_use_id": call.id,
+                "name": block.get("name"),
+                "input": canonical_json(given)[:SHOWN],
+                "since": call.asked.isoformat() if call.asked else None,
+            }
+        )
+    return shown
+
+
+def take_verdict(state: ConversationState, payload: Any, at: datetime) -> None:
+    """Let a waiting call run, or deny it. Raises ContentError when it does not wait."""
+    verdict = parse_verdict(payload)
+    turn, id_ = state.turn, verdict.tool_use_id
+    call = next((c for c in turn.calls if c.id == id_), None) if turn else None
+    if turn is None or call is None:
+        raise ContentError(f"no tool call {id_!r} waits for an approval; `status` lists those")
+    if not call.waits:
+        raise ContentError(f"the tool call {id_!r} does not wait for an approval any more")
+    if not verdict.approved:
+        note = f": {verdict.note}" if verdict.note else ""
+        call.result = error_result(f"the user has denied this call{note}")
+        return
+    call.asked = None
+    name = str(call_block(state, turn, id_).get("name"))
+    if (call.remember or verdict.always) and name not in state.approved:
+        state.approved = [*state.approved, name][-APPROVED:]
+
+
+def patience(state: ConversationState, now: datetime) -> timedelta | None:
+    """How long the calls may wait until the first of them is given up; None is for ever."""
+    limit = state.config.approval_timeout
+    asked = [call.asked for call in waiting(state) if call.asked is not None]
+    if limit is None or not asked:
+        return None
+    return max(timedelta(), min(asked) + timedelta(seconds=limit) - now)
+
+
+def give_up(state: ConversationState, now: datetime) -> None:
+    """Deny the calls that have waited for too long."""
+    limit = state.config.approval_timeout
+    for call in waiting(state):
+        if limit is not None and call.asked and now - call.asked >= timedelta(seconds=limit):
+            call.result = error_result("the call was not approved: there was no answer in time")
