@@ -34,12 +34,16 @@ def marks_of(entries: Sequence[Message | Observation]) -> list[int]:
 
 @dataclass
 class Truth:
-    """What was really said and done. `said` holds role and content as JSON by seq."""
+    """What was really said and done. `said` holds role and content as JSON by seq.
+
+    `question` is the message that the turn in progress answers.
+    """
 
     said: list[tuple[str, str]] = field(default_factory=list)
     archived: dict[int, tuple[str, str]] = field(default_factory=dict)
     pinned: set[int] = field(default_factory=set)
     failed: set[int] = field(default_factory=set)
+    question: int | None = None
     notes: list[str] = field(default_factory=list)
     plans: int = 0
     calls: int = 0
@@ -109,10 +113,11 @@ def _nothing_is_lost(memory: Memory, truth: Truth) -> None:
 
 
 def _what_must_stay(memory: Memory, truth: Truth, shown: str) -> None:
-    for seq in sorted(truth.pinned - truth.failed):
+    asked: set[int] = set() if truth.question is None else {truth.question}
+    for seq in sorted((truth.pinned | asked) - truth.failed):
         for text in re.findall(r'"text":"((?:[^"\\]|\\.)*)"', truth.said[seq][1]):
             if json.dumps(text, ensure_ascii=False)[1:-1] not in shown:
-                raise Violation(f"message {seq} is pinned and not shown word for word")
+                raise Violation(f"message {seq} is pinned or asked and not shown word for word")
     for note in truth.notes:
         if note not in shown:
             raise Violation(f"{note!r} is pinned and not shown")
@@ -138,8 +143,8 @@ def _elisions(memory: Memory) -> None:
             raise Violation(f"the stubs of message {seq} do not name it")
 
 
-def check_bounded(state: ConversationState, open_seq: int | None) -> None:
-    """When nothing is due any more, every level is within its budget."""
+def check_bounded(state: ConversationState, step_seq: int | None) -> None:
+    """When nothing is due any more, every level is within its budget, but for the newest step."""
     memory, policy = state.memory, state.config.policy
     for level in memory.levels:
         if memory.level_tokens(level) > max(policy.budget(level), MIN_SOURCE):
@@ -150,7 +155,7 @@ def check_bounded(state: ConversationState, open_seq: int | None) -> None:
         for a, b in zip(places, [*places[1:], len(memory.messages)], strict=False)
     ]
     offset = memory.next_seq - len(memory.messages)
-    answered = memory.next_seq if open_seq is None else open_seq
+    answered = memory.next_seq if step_seq is None else step_seq
     answering = sum(memory.weigh(m) for m in memory.messages[answered - offset :])
     if memory.message_tokens > policy.message_budget + max(weights, default=0) + answering:
         raise Violation(f"the messages hold {memory.message_tokens} tokens")

@@ -28,7 +28,7 @@ from perdure.memory.elide.decide import elide
 from perdure.memory.message import Message, Role
 from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
-from perdure.memory.state import Memory, append, mark, pin, with_counts
+from perdure.memory.state import Memory, append, mark, pin, unpin_passing, with_counts
 from perdure.memory.wire import canonical_json
 from tests.fuzz.checks import Truth, Violation, check_all, check_bounded, marks_of
 from tests.fuzz.words import constraint, results, spoken
@@ -38,7 +38,7 @@ from workflows.state import Carried, ConversationState
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 # More rounds than this, and compaction would never come to an end.
 ROUNDS = 100
-Apply = Callable[[Memory, Part, Compacted, datetime], tuple[Memory, Observation]]
+Apply = Callable[..., tuple[Memory, Observation]]
 
 
 @dataclass
@@ -68,6 +68,7 @@ class World:
         self._sent: list[tuple[str, str]] = []
         self._number = 0
         self._open_seq: int | None = None
+        self._step_seq: int | None = None
 
     @property
     def memory(self) -> Memory:
@@ -140,16 +141,21 @@ class World:
             return
         queued = self.state.inbox.pop(0)
         seq = self._say("user", queued.content, pinned=queued.pinned)
-        self._open_seq = seq
+        self._open_seq = self._step_seq = self.truth.question = seq
         self.make_room()
         check_all(self.state, self.truth, is_open=False)
         if self.dice.random() < 0.05:
             self.memory = mark(self.memory, seq, failed=True)
             self.truth.failed.add(seq)
             self.truth.decided()
-            self._open_seq = None
+            self._end_turn()
         else:
             self._reply()
+
+    def _end_turn(self) -> None:
+        self._open_seq = self._step_seq = self.truth.question = None
+        self.memory = unpin_passing(self.memory)
+        self.truth.decided()
 
     def _reply(self) -> None:
         number = self.dice.choice([0, 0, 0, 1, 2, 5])
@@ -163,10 +169,10 @@ class World:
             {"type": "tool_use", "id": id_, "name": "look", "input": {"page": i}}
             for i, id_ in enumerate(ids)
         ]
-        self._say("assistant", [text, *uses])
+        self._step_seq = self._say("assistant", [text, *uses])
         self.open_calls = ids
         if not ids:
-            self._open_seq = None
+            self._end_turn()
 
     def answer_calls(self) -> None:
         """Every open call gets its result, or an error since the turn was interrupted."""
@@ -177,7 +183,7 @@ class World:
         self.open_calls = []
         self._say("user", said)
         if self.dice.random() < 0.2:
-            self._open_seq = None
+            self._end_turn()
             return
         self.make_room()
         self._reply()
@@ -214,7 +220,12 @@ class World:
 
     def lighten(self) -> None:
         """Light elision, as at a turn boundary."""
-        lighter = elide(self.memory, self.state.config.policy, open_seq=self._open_seq)
+        lighter = elide(
+            self.memory,
+            self.state.config.policy,
+            open_seq=self._open_seq,
+            step_seq=self._step_seq,
+        )
         if lighter is not self.memory:
             self.memory = lighter
             self.truth.decided()
@@ -228,7 +239,7 @@ class World:
         for _ in range(ROUNDS):
             plan = self._due()
             if plan is None:
-                check_bounded(self.state, self._open_seq)
+                check_bounded(self.state, self._step_seq)
                 return
             flight = self._fly(plan)
             self._archive(flight)
@@ -243,6 +254,7 @@ class World:
             self.state.config.policy,
             system_tokens=4,
             open_seq=self._open_seq,
+            step_seq=self._step_seq,
             now=now,
         )
 
@@ -324,7 +336,9 @@ class World:
                 return number
             before = self.memory
             try:
-                self.memory, entry = self._apply(before, part, made, self._now())
+                self.memory, entry = self._apply(
+                    before, part, made, self._now(), open_seq=self._open_seq
+                )
             except (StalePart, NoProgress):
                 return number
             self.truth.decided()

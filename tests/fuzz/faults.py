@@ -8,7 +8,7 @@ from perdure.memory.state import Memory
 
 
 def apply_by_position(
-    memory: Memory, part: Part, result: Compacted, at: datetime
+    memory: Memory, part: Part, result: Compacted, at: datetime, *, open_seq: int | None = None
 ) -> tuple[Memory, Observation]:
     """Takes as many of the oldest messages as were planned, whichever they are by now."""
     if part.level == 1 and memory.messages:
@@ -17,7 +17,7 @@ def apply_by_position(
         if last >= memory.next_seq:
             raise StalePart("there are not so many")
         part = part.model_copy(update={"first_seq": first, "last_seq": last})
-    return apply(memory, part, result, at)
+    return apply(memory, part, result, at, open_seq=open_seq)
 
 
 FAULTS = {"position": apply_by_position}

@@ -29,6 +29,7 @@ from tests.support.scripted import (
     serving,
 )
 from tests.support.talk import Talk, texts
+from tests.support.tools import FakeTool, call
 
 STEPS = 14
 SMALL = {"message_budget": 400, "observation_budget": 200, "level_budget": 150}
@@ -49,12 +50,14 @@ class Play:
         self.clients: dict[str, list[str]] = {"ask": [], "signal": []}
         self.replies_scripted = 0
         talk.script.summarise = self._summarise
+        talk.script.tools["look"] = FakeTool(self._look, attempts=2)
 
     async def run(self, restart: Callable[[], Awaitable[None]]) -> None:
         """Some steps in any order, `restart` once in a third of the seeds, then a look."""
         await self.talk.start(
             {
                 "system": "Be brief.",
+                "tools": ["look"],
                 "turns_per_run": self.dice.choice([2, 5, 9]),
                 "policy": {**SMALL, "observe_at": self.dice.choice([0.3, 0.85, 1.0])},
             }
@@ -80,15 +83,24 @@ class Play:
         return f"id-{number}", text
 
     def _script_reply(self) -> None:
-        call: list[Block] = [
-            {"type": "text", "text": "Let me look."},
-            {"type": "tool_use", "id": f"call-{len(self.sent)}", "name": "look", "input": {}},
-        ]
+        calls: list[Said] = [self._calls(n) for n in range(self.dice.choice([1, 1, 2, 5]))]
         said: list[Said] = self.dice.choice(
-            [[], [], [], [passing("overloaded")], [refused("no")], [lasting("no key")], [call]]
+            [[], [], [], [passing("overloaded")], [refused("no")], [lasting("no key")], calls]
         )
         self.talk.script.replies.extend(said)
         self.replies_scripted += len(said)
+
+    def _calls(self, step: int) -> list[Block]:
+        names = self.dice.choice([["look"], ["look"] * 3, ["look", "find"], ["find"]])
+        ids = [f"call-{len(self.sent)}-{step}-{n}" for n in range(len(names))]
+        return [{"type": "text", "text": "Let me look."}, *map(call, ids, names)]
+
+    async def _look(self, given: dict[str, Any]) -> str:
+        await asyncio.sleep(0)
+        kind = self.dice.choice(["short", "short", "long", "failed"])
+        if kind == "failed":
+            raise ConnectionError("the line is busy")
+        return "a page of " + "words " * (100 if kind == "long" else 2)
 
     def _summarise(self, ref: PartRef, sources: Sequence[dict[str, Any]]) -> Summarised:
         kind = self.dice.choice(["good", "good", "good", "passing", "lasting", "blank"])
@@ -169,7 +181,10 @@ class Play:
         for request in requests:
             if broken := violations(request):
                 raise Violation("; ".join(broken))
-        served = [texts(request["messages"])[-1] for request in requests]
+        said = [[m for m in request["messages"] if m["role"] == "user"] for request in requests]
+        mine = list(self.sent.values())
+        # The question of a long turn may stand among what is pinned.
+        served = [text for messages in said if (text := texts(messages)[-1]) in mine]
         once = list(dict.fromkeys(served))
         groups = [text for n, text in enumerate(served) if n == 0 or served[n - 1] != text]
         if groups != once:

@@ -156,7 +156,7 @@ async def test_an_empty_reply_never_reaches_a_request(talk: Talk) -> None:
         assert not violations({"system": "-", "messages": request["messages"]})
     assert await talk.user_texts() == [
         *(f"message {n}" for n in range(4)),
-        "[error: there is no tool 'look' in this conversation]",
+        "[error: there is no tool 'look']",
         "message 4",
         "message 5",
     ]
