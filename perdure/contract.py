@@ -208,7 +208,7 @@ class Verdict(Wire):
 
     tool_use_id: str
     approved: bool
-    note: str = ""
+    note: Annotated[str, Field(max_length=10_000)] = ""
     always: bool = False
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, CancelledError
+from temporalio.exceptions import ActivityError, CancelledError, TimeoutError
 
 from perdure.contract import (
     CALL_TOOL,
@@ -29,6 +29,7 @@ _LONGEST_PAUSE = timedelta(seconds=60)
 _CARRIED_OUT = ("tool_use", "end_turn", "stop_sequence", "pause_turn", "max_tokens")
 # Characters of a failure that the model is shown.
 _SHOWN = 2_000
+_LOST = "the tool took too long and was given up; it may or may not have had its effect"
 _STOPPED = f"{INTERRUPTED}: the call was stopped and may or may not have had its effect"
 
 
@@ -166,6 +167,8 @@ def _outcome(handle: workflow.ActivityHandle[ToolResult]) -> ToolResult:
         raise error
     if isinstance(error.cause, CancelledError):
         return error_result(_STOPPED)
+    if isinstance(error.cause, TimeoutError):
+        return error_result(_LOST)
     return error_result(clean(f"the tool failed: {reason(error)[:_SHOWN]}"))
 
 

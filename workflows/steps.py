@@ -17,6 +17,7 @@ from perdure.contract import (
     StepRef,
     Usage,
 )
+from perdure.memory.elide.shorten import shorten
 from perdure.memory.project import context_tokens
 from perdure.memory.state import with_counts
 from workflows.failure import kind, reason
@@ -48,7 +49,7 @@ async def next_reply(state: ConversationState, room: Room, turn: TurnState) -> R
     """Make room, and ask the model for its next message. Raises TurnFailure."""
     for _ in range(_TRIES):
         await room.make()
-        _check_window(state)
+        _fit_window(state, turn)
         turn.step += 1
         if turn.interrupted:
             # A call that is cancelled before it is sent out would end the workflow.
@@ -60,20 +61,25 @@ async def next_reply(state: ConversationState, room: Room, turn: TurnState) -> R
         take_counts(state, result.counts, result.system_tokens)
         if result.status == "ok":
             return result
-    _check_window(state)
+    _fit_window(state, turn)
     raise TurnFailure("the context kept changing while the model was asked", final=False)
 
 
-def _check_window(state: ConversationState) -> None:
-    """Refuse a counted request that cannot fit; an estimate is left to the activity to judge."""
-    weight, limit = (
-        context_tokens(state.memory, system_tokens(state)),
-        budgets(state).input_limit,
-    )
+def _fit_window(state: ConversationState, turn: TurnState) -> None:
+    """Shorten the newest tool results if the request cannot fit otherwise, or refuse it.
+
+    An estimate is left to the activity to judge.
+    """
+    limit = budgets(state).input_limit
     counted = state.system_tokens is not None and all(
         m.tokens is not None or m.failed for m in state.memory.messages
     )
-    if counted and weight > limit:
+    if not counted or context_tokens(state.memory, system_tokens(state)) <= limit:
+        return
+    surplus = context_tokens(state.memory, system_tokens(state)) - limit
+    state.memory = shorten(state.memory, turn.newest, surplus)
+    weight = context_tokens(state.memory, system_tokens(state))
+    if weight > limit:
         raise TurnFailure(
             f"the request has {weight:,} tokens and the window takes {limit:,}; "
             "shorten the message or the system prompt",

@@ -18,6 +18,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
 import worker
+from perdure.archive import Archive
 from perdure.contract import ConversationConfig
 from perdure.conversation import Conversation
 from perdure.errors import TurnFailed
@@ -26,11 +27,15 @@ from perdure.memory.policy import MemoryPolicy
 from perdure.replay import fetch_chain
 from perdure.settings import Settings
 from tests.support.directories import passable_directory
+from tests.support.scripted import QUEUE, Scripted, serving
+from tests.support.tools import FakeTool, call
 
 HERE = Path(__file__).parent
 TEMPORAL = Path(sys.executable).parent / "temporal"
 MACHINE = ("identity", "stackTrace", "binaryChecksum")
 Story = Callable[[Client, str], Awaitable[Conversation]]
+# The offline model calls no tools, so a story with tools has a model that answers by script.
+SCRIPTED = Scripted()
 
 
 async def plain(client: Client, id_: str) -> Conversation:
@@ -102,11 +107,39 @@ async def failed(client: Client, id_: str) -> Conversation:
     return conversation
 
 
+async def tools(client: Client, id_: str) -> Conversation:
+    """Tools side by side, one that fails, compaction within a turn, approvals over several runs."""
+
+    async def look(given: dict[str, Any]) -> str:
+        if given["crate"] == 5:
+            raise ConnectionError("crate 5 is locked")
+        return f"Crate {given['crate']} holds {given['crate'] + 3} kg of tea. " * 12
+
+    script = SCRIPTED.script(id_)
+    script.tools.update(look=FakeTool(look), send=FakeTool(approval="ask"))
+    policy = MemoryPolicy(message_budget=800, observe_chunk=400)
+    config = ConversationConfig(policy=policy, tools=["look", "send"], turns_per_run=7)
+    conversation = await Conversation.open(client, id_, config, task_queue=QUEUE)
+    await conversation.ask("Which crates are there?")
+    script.replies.extend([call(f"c{n}", crate=n), call(f"d{n}", crate=n + 1)] for n in range(6))
+    await conversation.ask("Look into the first seven.")
+    for number, approved in enumerate((True, False)):
+        script.replies.extend([[call(f"s{number}", "send", to="Ms. Vermeer")], "Noted."])
+        await conversation.send(f"Send letter {number}.", id=f"letter {number}")
+        while not (await conversation.status())["awaiting"]:
+            await asyncio.sleep(0.1)
+        verdict = {"tool_use_id": f"s{number}", "approved": approved, "note": "not on a Sunday"}
+        await client.get_workflow_handle(id_).signal("approve", verdict)
+        await conversation.ask("Has it gone out?")
+    return conversation
+
+
 STORIES: dict[str, Story] = {
     "plain": plain,
     "compacted": compacted,
     "continued": continued,
     "failed": failed,
+    "tools": tools,
 }
 
 
@@ -146,6 +179,8 @@ async def main() -> None:
         ) as environment,
         local_postgres(directory) as url,
         worker.running(environment.client, Settings(model="offline", database_url=url)),
+        await Archive.open(url) as archive,
+        serving(environment.client, SCRIPTED, archive, QUEUE),
     ):
         for name in wanted:
             id_ = f"recorded-{name}"

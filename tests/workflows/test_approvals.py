@@ -209,6 +209,7 @@ WRONG: list[tuple[Any, str]] = [
     ({"tool_use_id": "a", "approved": "yes"}, "approve approved: input should be a valid boolean"),
     ({"tool_use_id": 5, "approved": True}, "approve tool_use_id: input should be a valid string"),
     ({"tool_use_id": "a", "approved": True, "why": ""}, "approve has no field 'why'"),
+    ({"tool_use_id": "a", "approved": False, "note": "x" * 10_001}, "approve note: string should"),
     ({"tool_use_id": "b", "approved": True}, "no tool call 'b' waits for an approval"),
 ]
 

@@ -63,7 +63,7 @@ def elide(
     for change in _changes(memory, end, memory.next_seq if open_seq is None else open_seq):
         if tokens <= goal:
             break
-        made = {seq: _elision(held[seq], stubs) for seq, stubs in change.items()}
+        made = {seq: elision(held[seq], stubs) for seq, stubs in change.items()}
         saved = sum(
             memory.weigh(held[seq]) - MESSAGE_OVERHEAD - e.tokens for seq, e in made.items()
         )
@@ -78,7 +78,8 @@ def elide(
     )
 
 
-def _elision(message: Message, stubs: Stubs) -> Elision:
+def elision(message: Message, stubs: Stubs) -> Elision:
+    """What `message` shows and weighs with stubs in the place of some of its blocks."""
     kept = [b for i, b in enumerate(message.content) if i not in stubs]
     replaced = [b for i, b in enumerate(message.content) if i in stubs]
     new = shown(
