@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from temporalio import workflow
+from temporalio import exceptions, workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, CancelledError, TimeoutError
+from temporalio.exceptions import ActivityError, CancelledError
 
 from perdure.contract import (
     CALL_TOOL,
@@ -167,7 +167,7 @@ def _outcome(handle: workflow.ActivityHandle[ToolResult]) -> ToolResult:
         raise error
     if isinstance(error.cause, CancelledError):
         return error_result(_STOPPED)
-    if isinstance(error.cause, TimeoutError):
+    if isinstance(error.cause, exceptions.TimeoutError):
         return error_result(_LOST)
     return error_result(clean(f"the tool failed: {reason(error)[:_SHOWN]}"))
 

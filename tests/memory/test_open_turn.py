@@ -5,12 +5,13 @@ from perdure.memory.compact import Plan, apply, next_compaction
 from perdure.memory.elide.decide import elide
 from perdure.memory.elide.shorten import shorten
 from perdure.memory.groups import cuts, with_unique_ids
-from perdure.memory.message import Message
+from perdure.memory.message import Message, Role
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.state import Memory, append, mark, unpin_passing
 from tests.support.conversations import START, summary, text_block
 from tests.support.tools import call
 
+_ROLES: tuple[Role, Role] = ("user", "assistant")
 POLICY = MemoryPolicy(message_budget=1_000, keep_recent=200, keep_recent_messages=0)
 
 
@@ -25,8 +26,7 @@ def turn(steps: int, before: int = 0, size: int = 200) -> tuple[Memory, int]:
     """A turn of so many steps, and its question's number."""
     memory = Memory()
     for number in range(before):
-        role = "assistant" if number % 2 else "user"
-        memory = append(memory, role, [text_block("word " * 50)], START, tokens=100)
+        memory = append(memory, _ROLES[number % 2], [text_block("word " * 50)], START, tokens=100)
     question = memory.next_seq
     memory = append(memory, "user", [text_block("How many are there?")], START, tokens=10)
     for number in range(steps):

@@ -326,7 +326,7 @@ async def test_a_long_turn_is_compacted_while_it_lasts(talk: Talk) -> None:
     for number, request in enumerate(talk.script.requests[1:]):
         assert "Read all pages" in str(request["messages"]), number
         messages = [
-            Message(seq=n, at="2026-01-01T00:00:00Z", **m)  # type: ignore[arg-type]
+            Message(seq=n, at="2026-01-01T00:00:00Z", **m)
             for n, m in enumerate(request["messages"])
         ]
         assert pairing_fault(messages) is None
