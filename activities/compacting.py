@@ -11,7 +11,7 @@ from perdure.archive import Archive
 from perdure.archive.claims import originals
 from perdure.contract import OBSERVE, REFLECT, PartRef, PartResult
 from perdure.errors import ModelError
-from perdure.memory.compact import Compacted, identity
+from perdure.memory.compact import Compacted, identity, most_tokens
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
@@ -52,17 +52,22 @@ class Compacting:
         if ref.instructions is not None:
             policy = policy.model_copy(update={"instructions": ref.instructions})
         model = "offline" if ref.extractive else found.get("model") or self._model
+        part = ref.part
         call = SummaryCall(
             model=model,
-            level=ref.part.level,
-            target_tokens=ref.part.target_tokens,
+            level=part.level,
+            target_tokens=part.target_tokens,
             sources=(
                 await self._whole([Message.model_validate(s) for s in sources])
-                if ref.part.level == 1
+                if part.level == 1
                 else [Observation.model_validate(s) for s in sources]
             ),
             previous=found["previous"],
             instructions=policy.instructions,
+            schema=policy.summary_schema,
+            template=policy.summary_template,
+            window=found["window"],
+            most_tokens=most_tokens(part),
         )
         try:
             async with heartbeating():
@@ -78,12 +83,11 @@ class Compacting:
                 method=summary.method,
                 model=summary.model,
                 prompt_version=summary.prompt_version,
-                identity=identity(
-                    ref.sha256, ref.part, policy, summary.prompt_version, summary.model
-                ),
+                identity=identity(ref.sha256, part, policy, summary.prompt_version, summary.model),
             ),
-            usage=summary.usage,
+            usage=made.usage,
             ms=round((time.monotonic() - started) * 1000),
+            fault=made.fault,
         )
 
     async def _whole(self, messages: list[Message]) -> list[Message]:

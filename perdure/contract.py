@@ -259,11 +259,16 @@ class PartRef(Sparse):
 
 
 class PartResult(Wire):
-    """The summary of one part, or nothing when the source was not the one meant."""
+    """The summary of one part, or nothing when the source was not the one meant.
+
+    `usage` is of all that the model was asked for it; `fault` says why the summary was made
+    without the model after all.
+    """
 
     compacted: Compacted | None = None
     usage: Usage | None = None
     ms: int = 0
+    fault: str | None = None
 
 
 class MaterialQuery(Wire):

@@ -17,10 +17,13 @@ from workflows.state import ConversationState
 
 Outcome = PartResult | BaseException
 
-# A summary of 6,000 tokens takes a model well under a minute; the rest is for retries.
-_ATTEMPT = timedelta(minutes=3)
+# A summary of 6,000 tokens takes a model well under a minute; the rest is for bad ones that are
+# asked for again. A lost worker is noticed by its heartbeat.
+_ATTEMPT = timedelta(minutes=10)
 _HEARTBEAT = timedelta(seconds=10)
 _TRIES = {"background": 6, "blocking": 3, "emergency": 3}
+# So many plans whose summaries failed are waited out; the next one is made without a model.
+_OUTAGES = {"background": 3, "blocking": 1, "emergency": 0}
 # Failed compactions are tried again after 2, 4, 8 and then every 16 turns.
 _LONGEST_PAUSE = 16
 
@@ -29,7 +32,7 @@ def _ref(state: ConversationState, plan: Plan, part: Part, instructions: str) ->
     return PartRef(
         part=part,
         sha256=source_hash(state.memory, part),
-        extractive=plan.urgency == "emergency",
+        extractive=state.unsummarised >= _OUTAGES[plan.urgency],
         instructions=instructions or None,
     )
 
@@ -107,9 +110,10 @@ def take_in(state: ConversationState, compaction: Compaction) -> bool:
     for part, outcome in compaction.outcomes():
         fault = _take_in_part(state, compaction.plan, part, outcome)
         if fault is not None:
+            state.unsummarised += isinstance(outcome, ActivityError)
             _put_off(state, fault)
             return False
-    state.failed_in_a_row = state.compact_after_turn = 0
+    state.failed_in_a_row = state.compact_after_turn = state.unsummarised = 0
     return True
 
 
@@ -133,6 +137,10 @@ def _take_in_part(state: ConversationState, plan: Plan, part: Part, outcome: Out
         state.memory, entry = apply(state.memory, part, outcome.compacted, now, open_seq=open_seq)
     except (StalePart, NoProgress) as error:
         return str(error)
+    if outcome.fault is not None:
+        state.note(
+            now, f"{entry.id} was made without the model, whose summary failed: {outcome.fault}"
+        )
     if outcome.usage is not None:
         state.totals.compaction_usage += outcome.usage
     state.remember_row(

@@ -164,6 +164,7 @@ class ConversationState(BaseModel):
     `calibration` is how many tokens the provider books for 1,000 that we count. `chain`
     names this life of the conversation in the archive, `archived` how far it stands there.
     `approved` are the tools for which a yes was to hold from then on.
+    `failed_in_a_row` counts plans that failed, `unsummarised` those whose summaries did.
     """
 
     config: ConversationConfig = ConversationConfig()
@@ -186,6 +187,7 @@ class ConversationState(BaseModel):
     archived: Marks = Marks()
     compact_after_turn: int = 0
     failed_in_a_row: int = 0
+    unsummarised: int = 0
 
     def note(self, at: datetime, text: str) -> None:
         """Keep a sentence for `status`."""

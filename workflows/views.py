@@ -237,6 +237,7 @@ def _part_material(state: ConversationState, ref: PartRef) -> dict[str, Any]:
         "previous": before[-1].content[-PREVIOUS_CHARS:] if before else "",
         "policy": state.config.policy.model_dump(mode="json"),
         "model": state.config.summary_model or state.config.model,
+        "window": budgets(state).input_limit,
     }
 
 

@@ -81,11 +81,18 @@ def identity(
             "level": part.level,
             "target_tokens": part.target_tokens,
             "instructions": policy.instructions,
+            "summary_schema": policy.summary_schema,
+            "summary_template": policy.summary_template,
             "prompt_version": prompt_version,
             "model": model,
         }
     )
     return named[:32]
+
+
+def most_tokens(part: Part) -> int:
+    """Tokens that a result may have, content and facts, to be taken in by `apply`."""
+    return int(PROGRESS * part.source_tokens) - ENTRY_OVERHEAD
 
 
 def _weigh(memory: Memory, sources: Sequence[Message | Observation]) -> int:

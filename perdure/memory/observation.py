@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from perdure.memory.notes import Notes, prose, read_notes
+
 Method = Literal["model", "extractive"]
 # The heading line and the block around each entry in a request.
 ENTRY_OVERHEAD = 24
@@ -39,7 +41,7 @@ class Observation(BaseModel):
     that must survive and that `content` does not say, word for word, each behind its day
     ("8 May 2023: ..."): the user's, "assistant: ...", or "called ..." for a tool. `sources` are
     the ids of the entries it was made from, empty at level 1. `identity` names the compaction:
-    the hash of source, target, instructions, prompt version and model.
+    the hash of source, target, instructions, schema, template, prompt version and model.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -76,6 +78,21 @@ class Observation(BaseModel):
         """The line that dates it: `[Summary 2026-03-01 09:00 - 2026-03-04 18:30]`."""
         start, end = (t.strftime("%Y-%m-%d %H:%M") for t in (self.start_time, self.end_time))
         return f"[Summary {start} - {end}]"
+
+    @property
+    def notes(self) -> Notes | None:
+        """The fields of a model's summary, read back from `content`; None for any other text.
+
+        They are not stored beside it: a text that stood in a context must never change, and the
+        form of the text loses nothing.
+        """
+        return read_notes(self.content) if self.method == "model" else None
+
+    @property
+    def prose(self) -> str:
+        """The content as sentences below date lines, without the frame that notes have."""
+        notes = self.notes
+        return self.content if notes is None else prose(notes)
 
     @property
     def body(self) -> str:

@@ -1,8 +1,12 @@
 """The budgets that say when a memory is compacted and how far."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from perdure.memory.notes.own import field_names, schema_fault
+from perdure.memory.notes.schema import Notes
+from perdure.memory.notes.template import template_fault
 
 Tokens = Annotated[int, Field(ge=100, le=10_000_000)]
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -15,6 +19,12 @@ class MemoryPolicy(BaseModel):
     Every field may be set per conversation. `keep_recent` of the newest message tokens
     stay verbatim (default: a fifth of `message_budget`, at most 6,000), and never fewer
     than `keep_recent_messages`, unless those alone exceed the budget.
+
+    `instructions` are for the summariser. `summary_schema`, a JSON Schema of an object, takes the
+    place of the fields of `Notes` (perdure/memory/notes): the summariser is held to it, an answer
+    that breaks a limit of it is asked again. Its fields are asked for and shown in the order of
+    `required`, then by name. `summary_template` is how the fields are written, those of the schema
+    or of `Notes`; see perdure/memory/notes/template.py for its language.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -35,6 +45,15 @@ class MemoryPolicy(BaseModel):
     reserve_output: Annotated[int, Field(ge=1, le=1_000_000)] = 8_000
     message_limit: Annotated[int, Field(ge=2)] | None = None
     instructions: Annotated[str, Field(max_length=20_000)] = ""
+    summary_schema: dict[str, Any] | None = None
+    summary_template: Annotated[str, Field(max_length=20_000)] = ""
+
+    @field_validator("summary_schema")
+    @classmethod
+    def _describes_an_object(cls, schema: dict[str, Any] | None) -> dict[str, Any] | None:
+        if schema is not None and (fault := schema_fault(schema)):
+            raise ValueError(fault)
+        return schema
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -44,7 +63,18 @@ class MemoryPolicy(BaseModel):
             raise ValueError("reserve_output must be smaller than context_window")
         if self.message_budget >= self.input_limit:
             raise ValueError("message_budget must be smaller than context_window - reserve_output")
+        if self.summary_template and (
+            fault := template_fault(self.summary_template, self.summary_fields)
+        ):
+            raise ValueError(f"summary_template: {fault}")
         return self
+
+    @property
+    def summary_fields(self) -> list[str]:
+        """The names that `summary_template` may show."""
+        if self.summary_schema is not None:
+            return field_names(self.summary_schema)
+        return [name for name in Notes.model_fields if name != "schema_version"]
 
     @property
     def tail_tokens(self) -> int:

@@ -1,6 +1,7 @@
 """The provider for everything that speaks the Messages API."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -8,8 +9,10 @@ from typing import Any
 import anthropic
 import httpx2
 
-from perdure.errors import ModelError
+from perdure.errors import ModelError, RequestRefused
 from perdure.memory.blocks import clean
+from perdure.memory.wire import sha256
+from perdure.model.answer import schema_of
 from perdure.model.failure import answered, broken, cut_off, failure, not_the_api
 from perdure.model.provider import ModelReply, OnText, ReplyCall, Summary, SummaryCall
 from perdure.model.request import Body, reply_request
@@ -19,6 +22,8 @@ from perdure.model.summary import accepted, summary_request
 # The API sends a ping every few seconds while the model thinks.
 SILENCE = 120.0
 CONNECT = 10.0
+# What an API says that cannot hold an answer to a schema, or not to this one.
+_UNSTRUCTURED = re.compile(r"output[_ ](?:config|format)|structured[_ ]output|json_schema", re.I)
 
 
 class AnthropicProvider:
@@ -43,6 +48,7 @@ class AnthropicProvider:
             raise _no_key(f"the Anthropic SDK finds no usable key ({error})") from error
         if not (self._client.api_key or self._client.auth_token or self._client.credentials):
             raise _no_key("there is no key for the Anthropic API")
+        self._unstructured: dict[str, None] = {}
         url = self._client.base_url
         # For messages: without the user name and password that a URL may hold.
         self._address = f"{url.scheme}://{url.netloc.decode()}{url.path}".rstrip("/")
@@ -57,20 +63,24 @@ class AnthropicProvider:
         return await self._ask(reply_request(call.model, call.context, call.max_tokens), on_text)
 
     async def summarise(self, call: SummaryCall) -> Summary:
-        """An entry written by the model.
+        """An entry written by the model, as structured output.
 
-        Raises ModelError; of the kind `bad_summary`, which is retryable, when the text is empty,
-        cut off, refused or repeats itself. Give up after a few attempts and keep the sources.
+        An endpoint or a model without structured output is asked once more, with the schema in
+        the prompt, and from then on so at once. Raises ModelError; BadSummary when the answer is
+        empty, cut off, refused, repeats itself or does not keep to the schema.
         """
-        body, prompt_version = summary_request(call)
-        reply = await self._ask(body, _ignore)
-        return Summary(
-            content=accepted(reply),
-            method="model",
-            model=reply.model or call.model,
-            prompt_version=prompt_version,
-            usage=reply.usage,
-        )
+        schema = schema_of(call)
+        name = sha256({"model": call.model, "schema": schema})
+        if name not in self._unstructured:
+            try:
+                body = summary_request(call)
+                body["output_config"] = {"format": _output_format(schema)}
+                return accepted(await self._ask(body, _ignore), call)
+            except RequestRefused as error:
+                if not _UNSTRUCTURED.search(str(error)):
+                    raise
+                self._unstructured[name] = None
+        return accepted(await self._ask(summary_request(call, schema), _ignore), call)
 
     async def close(self) -> None:
         """Ends the connections."""
@@ -120,6 +130,11 @@ class AnthropicProvider:
         reply = whole(message)
         on_text("".join(b["text"] for b in reply.content if b.get("type") == "text"))
         return reply
+
+
+def _output_format(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema as the API takes it: limits that it does not enforce become descriptions."""
+    return {"type": "json_schema", "schema": anthropic.transform_schema(schema)}
 
 
 def _no_key(why: str) -> ModelError:

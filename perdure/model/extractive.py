@@ -6,7 +6,7 @@ from perdure.memory.blocks import to_text
 from perdure.memory.extract import Turn, observe, reflect
 from perdure.memory.facts.tools import CALLS, RESULTS
 from perdure.memory.message import Message
-from perdure.memory.observation import Observation
+from perdure.memory.observation import Observation, body
 from perdure.model.provider import Summary, SummaryCall
 from perdure.model.tokens import count
 
@@ -57,4 +57,4 @@ def telling(messages: Sequence[Message]) -> list[Message]:
 
 def _dated(entry: Observation) -> str:
     """Its text behind the day on which it starts, for lines that no date line precedes."""
-    return f"{entry.start_time.date().isoformat()}:\n{entry.body}"
+    return f"{entry.start_time.date().isoformat()}:\n{body(entry.prose, entry.facts)}"

@@ -2,6 +2,7 @@
 
 import email.utils
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -27,6 +28,12 @@ STATUS_OF = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
+# The API's own words, and those of other endpoints that speak its language.
+_OVER_WINDOW = re.compile(
+    r"(?:prompt|input|context|request) is too (?:long|large)"
+    r"|exceeds? (?:the )?(?:maximum |model'?s? )*(?:context|input)",
+    re.IGNORECASE,
+)
 _RETRYABLE = (408, 409, 429)
 _REFUSED = (400, 413, 422)
 
@@ -116,7 +123,7 @@ def _line(text: object) -> str:
 
 
 def _is_over_window(text: str) -> bool:
-    return text.startswith("prompt is too long") or "exceed context limit" in text
+    return _OVER_WINDOW.search(text) is not None
 
 
 def _sentence(status: int, text: str, address: str, model: str) -> str:

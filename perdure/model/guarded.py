@@ -3,36 +3,64 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from perdure.contract import Usage
 from perdure.memory.compact import MIN_TARGET
 from perdure.memory.facts import Fact, collect, guard, reserve
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation, body
+from perdure.model.answer import BadSummary
 from perdure.model.extractive import summarise_extractively, telling
+from perdure.model.graded import Asking
+from perdure.model.offline import MODEL as OFFLINE
 from perdure.model.pool import Pool
 from perdure.model.provider import Provider, Summary, SummaryCall
 from perdure.model.tokens import count
 
+SILENT = "Nothing was said in words."
+"""The content of an entry whose sources hold no text."""
+
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A summary, the facts that stand beside it, and the tokens of both as they are written."""
+    """A summary, the facts that stand beside it, and the tokens of both as they are written.
+
+    `calls` and `usage` are of all that the model was asked for it. `fault` says why the summary
+    is not the model's, where it should have been.
+    """
 
     summary: Summary
     facts: list[str]
     tokens: int
+    calls: int = 0
+    usage: Usage | None = None
+    fault: str | None = None
 
 
 async def summarise(provider: Provider, pool: Pool, call: SummaryCall) -> Guarded:
-    """An entry that keeps the facts of its sources.
+    """An entry that keeps the facts of its sources; what a call says is all that it depends on.
 
     The provider is asked for the target less what the facts take, so the entry meets
-    `call.target_tokens` as far as the provider keeps to that. Raises ModelError.
+    `call.target_tokens` as far as the provider keeps to that. Bad answers are asked for again
+    (see `Asking`), and in the end the entry is made extractively: a model that answers nonsense
+    cannot hold up a compaction. Raises ModelError for an outage, a wrong key or a refused request.
     """
+    if call.model == OFFLINE:
+        return await pool.run(extractively, call)
     facts = await pool.run(facts_of, call)
-    summary = await provider.summarise(with_room(call, facts))
-    return await pool.run(
-        refilled if summary.method == "extractive" else guarded, call, facts, summary
-    )
+    asking = Asking(provider, pool)
+
+    async def judged(summary: Summary) -> Guarded:
+        made = await pool.run(guarded, call, facts, summary)
+        if call.most_tokens is not None and made.tokens > call.most_tokens:
+            raise BadSummary("it is not clearly shorter than its source")
+        return made
+
+    fault = None
+    try:
+        made = await asking.graded(with_room(call, facts), judged)
+    except BadSummary as error:
+        made, fault = await pool.run(extractively, call), str(error)
+    return replace(made, calls=asking.calls, usage=asking.usage, fault=fault)
 
 
 def facts_of(call: SummaryCall) -> list[Fact]:
@@ -66,6 +94,12 @@ def refilled(call: SummaryCall, facts: Sequence[Fact], summary: Summary) -> Guar
 
 
 def extractively(call: SummaryCall) -> Guarded:
-    """What `summarise` gives for the extractive engine; a pure function."""
+    """What `summarise` gives for the extractive engine, and in the end for every other.
+
+    A pure function that cannot fail, and never gives a blank text.
+    """
     facts = facts_of(call)
-    return refilled(call, facts, summarise_extractively(with_room(call, facts)))
+    made = refilled(call, facts, summarise_extractively(with_room(call, facts)))
+    if made.summary.content.strip():
+        return made
+    return guarded(call, facts, replace(made.summary, content=SILENT))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from perdure.contract import Usage
 from perdure.memory.blocks import Block
@@ -41,9 +41,11 @@ class ModelReply:
 class SummaryCall:
     """Asks for one entry of `level`: from messages at level 1, from entries above it.
 
-    `target_tokens` is what the result should weigh. `previous` is the end of the entry before,
-    so that the new one can go on from it, and `instructions` are the user's for the summariser;
-    both may be "".
+    `target_tokens` is what the result should weigh, `most_tokens` what it may weigh, and `window`
+    the tokens of input that the model takes. `previous` is the end of the entry before, so that
+    the new one can go on from it, and `instructions` are the user's for the summariser. `schema`
+    and `template` are the user's own form of a summary (see MemoryPolicy). `fault` tells what was
+    wrong with an earlier answer. All but the first four are optional.
     """
 
     model: str
@@ -52,17 +54,26 @@ class SummaryCall:
     sources: list[Message] | list[Observation]
     previous: str = ""
     instructions: str = ""
+    schema: dict[str, Any] | None = None
+    template: str = ""
+    window: int = 192_000
+    most_tokens: int | None = None
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The text of an entry and how it was made; `usage` is None where no model was called."""
+    """The text of an entry and how it was made; `usage` is None where no model was called.
+
+    `answer` holds the fields that a model's text was written from.
+    """
 
     content: str
     method: Method
     model: str
     prompt_version: str
     usage: Usage | None = None
+    answer: dict[str, Any] | None = None
 
 
 class Provider(Protocol):

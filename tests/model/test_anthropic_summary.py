@@ -4,15 +4,17 @@ import pytest
 
 from perdure.errors import ModelError
 from perdure.memory.blocks import Block
+from perdure.memory.notes import Action, Notes, written
 from perdure.model.anthropic import AnthropicProvider
 from perdure.model.provider import SummaryCall
 from perdure.model.summary import is_repetitive, prompt, prompt_version
 from tests.model.calls import MODEL, message, observation, observe_call
 from tests.support import answers
-from tests.support.answers import Answer, blocks, text
+from tests.support.answers import Answer, blocks, notes, text
 from tests.support.messages_api import Body, MessagesApi, last_text
 
-GOOD = text("1 March 2026:\nuser: The cat is called Pixel.")
+GOOD = notes(("2026-03-01", "The cat is called Pixel."), gist="About a cat.")
+WRITTEN = "About a cat.\n1 March 2026:\nuser: The cat is called Pixel."
 
 
 def system_of(request: Body) -> str:
@@ -25,14 +27,14 @@ async def test_an_observation_is_asked_for_and_labelled(
 ) -> None:
     api.script_summaries(GOOD.but(usage={"input_tokens": 5, "output_tokens": 6}, model="claude-x"))
     summary = await provider.summarise(observe_call(target_tokens=200))
-    assert summary.content == "1 March 2026:\nuser: The cat is called Pixel."
+    assert summary.content == WRITTEN
     assert (summary.method, summary.model) == ("model", "claude-x")
-    assert summary.prompt_version == prompt_version(1) == "observe-1"
+    assert summary.prompt_version == prompt_version(1) == "observe-2"
     assert summary.usage is not None
     assert (summary.usage.input, summary.usage.output) == (5, 6)
     request = api.requests[0]
-    assert system_of(request) == prompt("observe-1")
-    assert request["max_tokens"] == 1_400
+    assert system_of(request) == prompt("observe-2")
+    assert request["max_tokens"] == 2_100
     assert "at most 150 words" in last_text(request)
     assert (
         '<message role="user" time="2026-03-01 09:00 Sun">\nMy cat is called Pixel.\n</message>'
@@ -45,8 +47,8 @@ async def test_a_reflection_is_asked_for_and_labelled(
 ) -> None:
     entries = [observation(0, "user: The rent is 1,150."), observation(1, "user: Pixel is 7.")]
     summary = await provider.summarise(SummaryCall(MODEL, 2, 100, entries))
-    assert summary.prompt_version == prompt_version(2) == prompt_version(5) == "reflect-1"
-    assert system_of(api.requests[0]) == prompt("reflect-1")
+    assert summary.prompt_version == prompt_version(2) == prompt_version(5) == "reflect-2"
+    assert system_of(api.requests[0]) == prompt("reflect-2")
     asked = last_text(api.requests[0])
     assert '<observation from="2026-03-02" to="2026-03-02">\nuser: Pixel is 7.' in asked
     assert summary.content
@@ -105,7 +107,16 @@ async def test_pictures_are_placeholders_and_failed_messages_left_out(
         (answers.refusal("I would rather not."), "refusal"),
         (text("So far.", stop_reason="pause_turn"), "pause_turn"),
         (text("So far.", stop_reason="model_context_window_exceeded"), "window_exceeded"),
-        (text("The user likes rye bread. " * 60), "repeats itself"),
+        (notes(gist="The user likes rye bread. " * 60), "repeats itself"),
+        (text("The user likes rye bread."), "not a JSON object"),
+        (text('{"gist": "The user likes ry'), "not a JSON object"),
+        (text("[" * 100_000), "not a JSON object"),
+        (text('["The user likes rye bread."]'), "not an object"),
+        (text("{}"), "'gist' is wrong"),
+        (notes(gist=" "), "'gist' is wrong"),
+        (notes(("March", "The user likes rye bread.")), "'entries.0.day' is wrong"),
+        (notes(mood="good"), "'mood' is wrong"),
+        (notes(schema_version=2), "'schema_version' is wrong"),
     ],
 )
 async def test_a_doubtful_summary_is_refused_and_may_be_tried_again(
@@ -144,13 +155,57 @@ async def test_an_error_never_becomes_a_summary(
 async def test_odd_characters_do_not_enter_a_summary(
     api: MessagesApi, provider: AnthropicProvider
 ) -> None:
-    api.script_summaries(text("A cat \udc88 and a \x00 dog.", escapes=True))
+    api.script_summaries(text('{"gist": "A cat \\udc88 and a \\u0000 dog."}'))
     summary = await provider.summarise(observe_call())
     assert summary.content == "A cat \ufffd and a \ufffd dog."
+
+
+async def test_a_fence_around_the_answer_is_forgiven(
+    api: MessagesApi, provider: AnthropicProvider
+) -> None:
+    api.script_summaries(text('```json\n{"gist": "A cat."}\n```'))
+    assert (await provider.summarise(observe_call())).content == "A cat."
+
+
+async def test_structured_output_is_asked_for_as_the_api_takes_it(
+    api: MessagesApi, provider: AnthropicProvider
+) -> None:
+    await provider.summarise(observe_call())
+    asked = api.requests[0]["output_config"]["format"]
+    assert asked["type"] == "json_schema"
+    assert asked["schema"]["required"] == list(Notes.model_fields)
+    assert asked["schema"]["additionalProperties"] is False
+    assert "<schema>" not in system_of(api.requests[0])
+
+
+async def test_where_there_is_no_structured_output_the_schema_stands_in_the_prompt(
+    api: MessagesApi, provider: AnthropicProvider
+) -> None:
+    """Older models and other endpoints refuse it; they are not asked in vain a second time."""
+    refused = answers.bad_request("'old-model' does not support output_config.format")
+    api.script_summaries(refused, GOOD, GOOD)
+    for _ in range(2):
+        assert (await provider.summarise(observe_call())).content == WRITTEN
+    assert ["output_config" in request for request in api.requests] == [True, False, False]
+    assert '"current_task"' in system_of(api.requests[1])
+
+
+async def test_reflections_take_the_newest_task_and_drop_what_is_done(
+    api: MessagesApi, provider: AnthropicProvider
+) -> None:
+    older = Notes(gist="Plans.", current_task="Find an oven.", action_items=[Action(text="Call.")])
+    called = Action(text="Call.", done=True)
+    newer = Notes(gist="A lease.", current_task="Sign the lease.", action_items=[called])
+    entries = [observation(n, written(notes_)) for n, notes_ in enumerate((older, newer))]
+    left = [{"text": "Call.", "done": False}, {"text": "Pay.", "done": False}]
+    done = {"text": "Measure.", "done": True}
+    api.script_summaries(notes(current_task="Find an oven.", action_items=[*left, done]))
+    summary = await provider.summarise(SummaryCall(MODEL, 2, 100, entries))
+    assert summary.content == "They talked.\nCurrent task: Sign the lease.\nTo do:\n- [ ] Pay."
 
 
 def test_only_repetition_counts_as_repetitive() -> None:
     assert is_repetitive("- The user likes rye bread.\n" * 40)
     assert not is_repetitive("- The user likes rye bread.\n" * 3)
     assert not is_repetitive("".join(f"line {i}: the content is {i * 7919}\n" for i in range(200)))
-    assert not is_repetitive(prompt("observe-1"))
+    assert not is_repetitive(prompt("observe-2"))

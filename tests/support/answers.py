@@ -48,6 +48,13 @@ def text(said: str, **changes: Any) -> Answer:
     return Answer(content=[{"type": "text", "text": said}]).but(**changes)
 
 
+def notes(*told: tuple[str, str], **fields: Any) -> Answer:
+    """A structured summary: the user said each text on its day, and what `fields` say."""
+    entries = [{"day": day, "speaker": "user", "text": said} for day, said in told]
+    gist = fields.pop("gist", told[0][1] if told else "They talked.")
+    return text(json.dumps({"gist": gist, "entries": entries, **fields}, ensure_ascii=False))
+
+
 def blocks(*content: Block, stop_reason: str | None = None, **changes: Any) -> Answer:
     """A message of any blocks; calls stop with `tool_use` unless told otherwise."""
     calls = any(block.get("type") == "tool_use" for block in content)

@@ -28,7 +28,8 @@ from tests.support.requests import violations
 Body = dict[str, Any]
 Rule = Callable[[Body], Answer]
 _SOURCE = re.compile(
-    r'<(?:message role="(?P<role>\w+)" time="(?P<day>[\d-]+)[^>]*|observation [^>]*)>\n'
+    r'<(?:message role="(?P<role>\w+)" time="(?P<day>[\d-]+)[^>]*'
+    r'|observation from="(?P<start>[\d-]+)[^>]*)>\n'
     r"(?P<text>.*?)\n</(?:message|observation)>",
     re.DOTALL,
 )
@@ -55,16 +56,12 @@ def summary_of(request: Body) -> str:
     limit = int(found[1]) if (found := _WORDS.search(asked)) else 100
     sources = list(_SOURCE.finditer(asked))
     each = max(2, limit // 2 // max(1, len(sources)))
-    lines: list[str] = []
-    day = ""
+    entries = []
     for source in sources:
-        if source["day"] and source["day"] != day:
-            day = source["day"]
-            lines.append(f"{day}:")
-        words = source["text"].split()[:each]
-        speaker = f"{source['role']}: " if source["role"] else ""
-        lines.append(speaker + " ".join(words))
-    return "\n".join(lines) or "Nothing was said."
+        said = " ".join(source["text"].split()[:each])
+        speaker = source["role"] or "user"
+        entries.append({"day": source["day"] or source["start"], "speaker": speaker, "text": said})
+    return json.dumps({"gist": f"{len(sources)} in short.", "entries": entries})
 
 
 def default_rule(request: Body) -> Answer:

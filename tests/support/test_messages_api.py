@@ -111,7 +111,7 @@ async def test_summaries_have_a_script_and_a_rule_of_their_own(
     api.script(text("A reply."))
     api.script_summaries(text("A summary."))
     assert "A summary." in str(await client.messages.create(**summary))
-    assert "user: My cat is called Pixel." in str(await client.messages.create(**summary))
+    assert "My cat is called Pixel." in str(await client.messages.create(**summary))
     assert "A reply." in str(await client.messages.create(**HELLO))
 
 

@@ -84,7 +84,7 @@ class _Found:
 
     def entry(self, entry: Observation) -> None:
         start = day_of(entry.start_time)
-        for line in read(entry.content):
+        for line in read(entry.prose):
             self.place += 1
             self.said(Line(line.day or start, line.role, line.text))
         for fact in entry.facts:
