@@ -108,7 +108,9 @@ def show_(
     found = run(asked())
     if as_json:
         shown = [as_json_message(m) for m in found.messages]
-        emit({**found.model_dump(mode="json"), "messages": shown})
+        notes = found.entry.notes
+        fields = None if notes is None else notes.model_dump(mode="json")
+        emit({**found.model_dump(mode="json"), "messages": shown, "notes": fields})
         return
     for entry in (found.entry, *found.made_from):
         _say_entry(entry)

@@ -137,12 +137,25 @@ def _stored(stored: Mapping[str, Any]) -> str:
     return "\n".join(part for part in (head, left_out, tail) if part)
 
 
+def _bytes(source: Mapping[str, Any]) -> str:
+    data = str(source.get("data"))
+    digest = hashlib.sha256(data.encode()).hexdigest()[:12]
+    return f"{source.get('media_type')}, {len(data) * 3 // 4} bytes, sha256 {digest}"
+
+
+def _light(value: Any) -> Any:
+    """`value` with a note in the place of everything in base64, at any depth."""
+    if isinstance(value, Mapping):
+        if value.get("type") == "base64" and isinstance(value.get("data"), str):
+            return f"[{_bytes(value)}]"
+        return {k: _light(v) for k, v in value.items()}
+    return [_light(v) for v in value] if isinstance(value, list | tuple) else value
+
+
 def _picture(block: Mapping[str, Any]) -> str:
     source = block.get("source") or {}
-    data = source.get("data")
-    if isinstance(data, str):
-        digest = hashlib.sha256(data.encode()).hexdigest()[:12]
-        about = f"{source.get('media_type')}, {len(data) * 3 // 4} bytes, sha256 {digest}"
+    if isinstance(source.get("data"), str):
+        about = _bytes(source)
     else:
         about = str(source.get("url") or source.get("file_id") or source.get("type"))
     return f"[{block['type']}: {about}]"
@@ -158,7 +171,7 @@ def _document(block: Mapping[str, Any]) -> str:
 
 
 def _tool_use(block: Mapping[str, Any]) -> str:
-    return f"[calls {block.get('name')} {canonical_json(block.get('input') or {})}]"
+    return f"[calls {block.get('name')} {canonical_json(_light(block.get('input') or {}))}]"
 
 
 def _tool_result(block: Mapping[str, Any]) -> str:
@@ -203,7 +216,7 @@ def to_text(blocks: Sequence[Any]) -> str:
             parts.append(_stored(stored))
             continue
         render = _RENDER.get(kind)
-        parts.append(render(block) if render else f"[{kind}: {canonical_json(block)}]")
+        parts.append(render(block) if render else f"[{kind}: {canonical_json(_light(block))}]")
     return "\n".join(parts)
 
 

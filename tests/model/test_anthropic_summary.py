@@ -85,14 +85,20 @@ async def test_pictures_are_placeholders_and_failed_messages_left_out(
         "source": {"type": "base64", "media_type": "image/png", "data": data},
     }
     result: Block = {"type": "tool_result", "tool_use_id": "t", "content": [picture]}
+    fetched: Block = {"type": "web_fetch_tool_result", "content": {"content": picture}}
+    called: Block = {"type": "tool_use", "name": "show", "id": "u", "input": {"this": picture}}
     await provider.summarise(
         observe_call(
-            message(0, [picture]), message(1, [result]), message(2, "Refused.", failed=True)
+            message(0, [picture]),
+            message(1, [result]),
+            message(2, [fetched, called]),
+            message(3, "Refused.", failed=True),
         )
     )
     asked = last_text(api.requests[0])
     assert "QUJDQUJD" not in asked
-    assert asked.count("[image: image/png") == 2
+    assert asked.count("[image: image/png, 60000 bytes, sha256 91cbdd3b5462]") == 2
+    assert asked.count("image/png, 60000 bytes, sha256 91cbdd3b5462") == 4
     assert "Refused." not in asked
 
 

@@ -1,4 +1,8 @@
+from datetime import date
+
+from perdure.memory.notes import Entry, Notes, written
 from perdure.model.extractive import LABEL, summarise_extractively
+from perdure.model.guarded import extractively
 from perdure.model.provider import SummaryCall
 from perdure.model.tokens import count
 from tests.model.calls import MODEL, message, observation, observe_call
@@ -57,3 +61,28 @@ def test_pictures_never_enter_as_base64() -> None:
     picture = message(0, [{"type": "image", "source": source}])
     summary = summarise_extractively(observe_call(picture, message(1, "That is my cat Pixel.")))
     assert "QUJD" not in summary.content
+
+
+def test_reflection_reads_what_a_model_wrote_without_its_frame() -> None:
+    """A fallback from one way of summarising to the other must not take headings for speech."""
+    said = Entry(day=date(2026, 3, 1), speaker="user", text="The rent is 1,150 euros a month.")
+    notes = Notes(
+        gist="A shop is to be rented.",
+        instructions=["Never mention prices without tax."],
+        decisions=["The shop at 17 Tannery Lane is rented."],
+        entries=[said],
+    )
+    entries = [observation(0, written(notes)), observation(1, written(notes))]
+    made = extractively(SummaryCall("offline", 2, 90, entries))
+    text = "\n".join([made.summary.content, *made.facts])
+    for told in ("17 Tannery Lane", "1,150 euros a month", "without tax"):
+        assert told in text
+    for frame in ("Decisions", "Standing instructions", "- "):
+        assert frame not in text
+
+
+def test_sources_without_words_do_not_give_a_blank_entry() -> None:
+    """It would be no progress, at every try."""
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
+    made = extractively(observe_call(message(0, [thought], "assistant")))
+    assert made.summary.content == "Nothing was said in words."
