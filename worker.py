@@ -11,11 +11,13 @@ from activities.archiving import Archiving
 from activities.compacting import Compacting
 from activities.counting import Counting
 from activities.replying import Replying
+from activities.tools import CallingTools
 from perdure.archive import Archive
 from perdure.errors import ArchiveUnavailable, SettingsError
 from perdure.model import Pool, Providers
 from perdure.replay import ReplayReport, fetch_chain, replay_histories
 from perdure.settings import Settings, default_model
+from perdure.tools.registry import worker_tools
 from workflows.conversation import ConversationWorkflow
 from workflows.guard import GuardInterceptor
 
@@ -30,14 +32,16 @@ _HEARTBEAT_EVERY = timedelta(seconds=1)
 async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
     """A worker that serves while the context is open and finishes its calls on leaving it.
 
-    The archive's database may be away and come later. Raises SettingsError without one, or
-    when its URL is wrong, and ArchiveTooNew when a newer perdure has made its schema.
+    The archive's database may be away and come later. Raises SettingsError without one, when
+    its URL is wrong, or when the module of tools is, and ArchiveTooNew when a newer perdure has
+    made its schema.
     """
     if settings.database_url is None:
         raise SettingsError(
             "A worker needs the archive's database; set PERDURE_DATABASE_URL to it, such as "
             "postgresql://user:password@host:5432/database."
         )
+    tools = worker_tools(settings.tools)
     async with (
         Pool() as pool,
         Providers(pool) as providers,
@@ -47,7 +51,7 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
             await archive.migrate()
         model = default_model(settings)
         archiving = Archiving(archive)
-        replying = Replying(providers, pool, archive, model)
+        replying = Replying(providers, pool, archive, model, tools)
         compacting = Compacting(providers, pool, archive, settings.summary_model or model)
         worker = Worker(
             client,
@@ -55,9 +59,10 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
             workflows=WORKFLOWS,
             activities=[
                 replying.reply,
+                CallingTools(tools, pool, archive).call_tool,
                 compacting.observe,
                 compacting.reflect,
-                Counting(pool).count,
+                Counting(pool, tools).count,
                 archiving.archive,
                 archiving.open,
                 archiving.claim,

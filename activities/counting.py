@@ -1,5 +1,6 @@
 """Token counts, made in other processes so that the worker's loop stays free."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from temporalio import activity
@@ -7,27 +8,45 @@ from temporalio import activity
 from activities.heartbeat import heartbeating
 from activities.material import fetch
 from perdure.contract import COUNT, CountRef, Counts
+from perdure.memory.wire import canonical_json
 from perdure.model import Pool, count_each
+from perdure.tools import Tool
+from perdure.tools.registry import ALL, as_sent
+
+# The median of what real requests with tools were booked, beside their own text and schemas.
+TOOLS_OVERHEAD = 522
 
 
 class Counting:
     """The activity `count`."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, tools: Mapping[str, Tool]) -> None:
         self._pool = pool
+        self._tools = tools
 
-    async def of(self, uncounted: list[dict[str, Any]], system: str) -> Counts:
-        """Counts by seq of what the material calls uncounted, and of the system prompt."""
+    async def of(
+        self, uncounted: list[dict[str, Any]], system: str, tools: Sequence[str]
+    ) -> Counts:
+        """Counts by seq of what the material calls uncounted, and of what stands before it all.
+
+        That is the system prompt and the tools; a name that this worker does not know weighs
+        nothing, since no request is made with it.
+        """
+        sent = as_sent({name: t for name, t in self._tools.items() if {name, ALL} & {*tools}})
+        before = [system, *map(canonical_json, sent)]
         contents = [item["content"] for item in uncounted]
         *counts, of_system = await self._pool.run(
-            count_each, [*contents, [{"type": "text", "text": system}]]
+            count_each, [*contents, [{"type": "text", "text": text} for text in before]]
         )
         seqs = [item["seq"] for item in uncounted]
-        return Counts(counts=dict(zip(seqs, counts, strict=True)), system_tokens=of_system)
+        return Counts(
+            counts=dict(zip(seqs, counts, strict=True)),
+            system_tokens=of_system + (TOOLS_OVERHEAD if sent else 0),
+        )
 
     @activity.defn(name=COUNT)
     async def count(self, ref: CountRef) -> Counts:
         """Count every message from `ref.from_seq` on that has no count yet."""
         async with heartbeating():
             found = await fetch(ref)
-            return await self.of(found["uncounted"], found["system"])
+            return await self.of(found["uncounted"], found["system"], found.get("tools", []))

@@ -1,9 +1,11 @@
 """The model's next step in a turn."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import cast
 
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
 from activities.counting import Counting
 from activities.failure import as_failure
@@ -15,22 +17,32 @@ from perdure.archive.claims import claim, originals
 from perdure.contract import INLINE_BYTES, INTERRUPTED, REPLY, ReplyResult, StepRef, Usage
 from perdure.entrance import size_of
 from perdure.errors import ArchiveError, ModelError
-from perdure.memory.blocks import Block
+from perdure.memory.blocks import Block, upper_estimate
 from perdure.memory.message import MESSAGE_OVERHEAD
 from perdure.memory.project import Context
 from perdure.memory.stored import expanded, is_stored
 from perdure.model import ModelReply, Pool, Providers, ReplyCall, count_blocks
+from perdure.tools import Tool
+from perdure.tools.registry import UnknownTool, as_sent, calls_in, chosen
 
 
 class Replying:
-    """The activity `reply`; `model` is for conversations that name none."""
+    """The activity `reply`; `model` is for conversations that name none, `tools` the worker's."""
 
-    def __init__(self, providers: Providers, pool: Pool, archive: Archive, model: str) -> None:
+    def __init__(
+        self,
+        providers: Providers,
+        pool: Pool,
+        archive: Archive,
+        model: str,
+        tools: Mapping[str, Tool],
+    ) -> None:
+        self._tools = tools
         self._providers = providers
         self._archive = archive
         self._model = model
         self._pool = pool
-        self._counting = Counting(pool)
+        self._counting = Counting(pool, tools)
         self._streaming = Streaming(archive)
 
     @activity.defn(name=REPLY)
@@ -42,15 +54,19 @@ class Replying:
         found = await fetch(ref)
         if found is None:
             return ReplyResult(status="stale")
+        tools = self._chosen(found.get("tools") or [])
         context = Context.model_validate(found["context"])
         if context.sha256 != ref.sha256:
             return ReplyResult(status="stale")
+        first = found["count_system"]
         counted = await self._counting.of(
-            found["uncounted"], context.system if found["count_system"] else ""
+            found["uncounted"], context.system if first else "", list(tools) if first else []
         )
-        system_tokens = counted.system_tokens if found["count_system"] else None
+        system_tokens = counted.system_tokens if first else None
         estimated = sum(item["weight"] - MESSAGE_OVERHEAD for item in found["uncounted"])
-        tokens = context.tokens - estimated + sum(counted.counts.values())
+        if first:
+            estimated += upper_estimate([{"type": "text", "text": context.system}])
+        tokens = context.tokens - estimated + sum(counted.counts.values()) + (system_tokens or 0)
         if tokens > found["input_limit"]:
             return ReplyResult(
                 status="over_window", counts=counted.counts, system_tokens=system_tokens
@@ -59,6 +75,7 @@ class Replying:
             model=found.get("model") or self._model,
             context=await self._whole(context),
             max_tokens=found["max_tokens"],
+            tools=as_sent(tools),
         )
         so_far: list[str] = []
         try:
@@ -79,12 +96,19 @@ class Replying:
         content = await self._stored(said.content)
         return ReplyResult(
             content=content,
+            calls=calls_in(said.content, tools),
             stop_reason=said.stop_reason,
             tokens=await self._pool.run(count_blocks, content),
             counts=counted.counts,
             system_tokens=system_tokens,
             usage=said.usage,
         )
+
+    def _chosen(self, names: list[str]) -> dict[str, Tool]:
+        try:
+            return chosen(self._tools, names)
+        except UnknownTool as error:
+            raise ApplicationError(str(error), type="UnknownTool", non_retryable=True) from None
 
     async def _whole(self, context: Context) -> Context:
         """The context with stored blocks put back: whole, or by head and tail if too long."""

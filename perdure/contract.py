@@ -224,7 +224,11 @@ class CallRef(Sparse):
 
 
 class ToolResult(Sparse):
-    """What a tool gave, as content blocks of a `tool_result`; `tokens` weighs them."""
+    """What a tool gave, as content blocks of a `tool_result`; `tokens` weighs them.
+
+    Of a result that is too big for the state the content is one block: the whole `tool_result`,
+    as a reference to the archive.
+    """
 
     content: list[Block] = []
     is_error: bool = False

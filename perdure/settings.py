@@ -53,6 +53,8 @@ class Settings(BaseSettings):
     """Where the embedded servers keep their state; created when it is needed."""
     task_queue: Name = "perdure"
     """The Temporal task queue of workflows and activities."""
+    tools: Name | None = None
+    """A module whose tools the worker offers beside its own; see `perdure.tools`."""
 
     @field_validator("database_url", "stream_url")
     @classmethod
@@ -78,6 +80,16 @@ class Settings(BaseSettings):
                 "directory, which is created when missing."
             )
         return directory
+
+    @field_validator("tools")
+    @classmethod
+    def _is_module(cls, value: str | None) -> str | None:
+        if value is not None and not all(part.isidentifier() for part in value.split(".")):
+            raise SettingsError(
+                f"PERDURE_TOOLS is {value!r}, which is not the name of a module; it must look "
+                "like desk_tools or package.desk_tools."
+            )
+        return value
 
     @field_validator("task_queue")
     @classmethod

@@ -27,6 +27,14 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "perdure.settings",
         "perdure.errors",
     ),
+    "perdure.tools": (
+        "perdure.tools",
+        "perdure.memory",
+        "perdure.contract",
+        "perdure.entrance",
+        "perdure.errors",
+    ),
+    "perdure.past": ("perdure.archive", "perdure.memory", "perdure.contract", "perdure.errors"),
     "workflows": ("workflows", "perdure.memory", "perdure.contract", "perdure.entrance"),
     "activities": (
         "activities",
@@ -35,6 +43,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "perdure.entrance",
         "perdure.model",
         "perdure.archive",
+        "perdure.past",
+        "perdure.tools",
         "perdure.errors",
     ),
     "perdure.local": ("perdure.local", "perdure.errors"),

@@ -156,7 +156,9 @@ def mark(memory: Memory, seq: int, *, failed: bool = False, pinned: bool = False
 
 
 def pin(memory: Memory, text: str, at: datetime, tokens: int) -> Memory:
-    """The memory with a note that is never compacted."""
+    """The memory with a note that is never compacted; pinned again, it changes nothing."""
+    if any(held.seq is None and held.text == text for held in memory.pins):
+        return memory
     note = Pin(text=text, at=at, tokens=tokens)
     return memory.model_copy(update={"pins": [*memory.pins, note]})
 

@@ -60,7 +60,8 @@ class AnthropicProvider:
         stream, so that a heartbeat goes on while the model thinks. Raises ModelError, or
         RequestRefused if the request is bad or over 32 MB.
         """
-        return await self._ask(reply_request(call.model, call.context, call.max_tokens), on_text)
+        body = reply_request(call.model, call.context, call.max_tokens, call.tools)
+        return await self._ask(body, on_text)
 
     async def summarise(self, call: SummaryCall) -> Summary:
         """An entry written by the model, as structured output.

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 from perdure.contract import Usage
 from perdure.memory.blocks import Block, to_text
@@ -10,9 +10,10 @@ from perdure.memory.extract import Quote, Remembered, answer
 from perdure.memory.extract.sentences import sentences
 from perdure.memory.project import Context
 from perdure.model.extractive import LABEL, summarise_extractively
+from perdure.model.offline_tools import tool_turn
 from perdure.model.pool import Pool
 from perdure.model.provider import ModelReply, OnText, ReplyCall, Summary, SummaryCall
-from perdure.model.tokens import count
+from perdure.model.tokens import count_blocks
 
 MODEL = "offline"
 QUOTES = 3
@@ -55,13 +56,14 @@ class OfflineProvider:
     async def reply(self, call: ReplyCall, on_text: OnText) -> ModelReply:
         """A quotation that answers the last message, or a sentence that takes note of it.
 
-        `usage` is counted: the context as the caller weighed it, and the reply.
+        A message such as "use now" calls the tool of that name. `usage` is counted: the context
+        as the caller weighed it, and the reply.
         """
-        text, tokens = await self._pool.run(compose, call.context)
-        on_text(text)
+        content, tokens = await self._pool.run(compose, call.context, call.tools)
+        on_text(to_text(content[:1]))
         return ModelReply(
-            content=[{"type": "text", "text": text}],
-            stop_reason="end_turn",
+            content=content,
+            stop_reason="end_turn" if len(content) == 1 else "tool_use",
             usage=Usage(input=call.context.tokens, output=tokens),
             model=MODEL,
         )
@@ -71,12 +73,16 @@ class OfflineProvider:
         return await self._pool.run(summarise_extractively, call)
 
 
-def compose(context: Context) -> tuple[str, int]:
+def compose(context: Context, tools: Sequence[Mapping[str, Any]]) -> tuple[list[Block], int]:
     """The reply to the last message of a context, and its tokens; a pure function."""
+    content = tool_turn(context, tools) or [{"type": "text", "text": _spoken(context)}]
+    return content, count_blocks(content)
+
+
+def _spoken(context: Context) -> str:
     said, remembered = _read(context)
     asked = _questions(said)
-    text = _answer(asked, remembered) if asked else _acknowledge(said, remembered)
-    return text, count(text)
+    return _answer(asked, remembered) if asked else _acknowledge(said, remembered)
 
 
 def _read(context: Context) -> tuple[str, list[Remembered]]:

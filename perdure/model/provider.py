@@ -1,6 +1,6 @@
 """What a provider of models is asked and what it gives back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,11 +16,15 @@ OnText = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ReplyCall:
-    """Asks for the next message; `max_tokens` bounds the output."""
+    """Asks for the next message; `max_tokens` bounds the output.
+
+    `tools` are what it may call, as the Messages API takes them.
+    """
 
     model: str
     context: Context
     max_tokens: int
+    tools: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)

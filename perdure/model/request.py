@@ -18,14 +18,16 @@ _MARKABLE = ("text", "image", "document", "search_result", "tool_use", "tool_res
 _NESTING = ("tool_result", "mcp_tool_result", "document", "search_result")
 
 
-def reply_request(model: str, context: Context, max_tokens: int) -> Body:
+def reply_request(
+    model: str, context: Context, max_tokens: int, tools: Sequence[Mapping[str, Any]] = ()
+) -> Body:
     """A streaming request for the next message, with three cache marks at most.
 
     The marks stand where the prefix stays the same from one request to the next: after the
-    system prompt, after the last entry of the memory (an observation is added behind it) and at
-    the end of the conversation. Marks that came in with the messages are dropped, and so is
-    what the API refuses: blank texts, empty messages, white space at the end of a prefill.
-    Raises RequestRefused if the body is over 32 MB.
+    tools and the system prompt, after the last entry of the memory (an observation is added
+    behind it) and at the end of the conversation. Marks that came in with the messages are
+    dropped, and so is what the API refuses: blank texts, empty messages, white space at the end
+    of a prefill. Raises RequestRefused if the body is over 32 MB.
     """
     messages: list[Body] = [
         {"role": str(m["role"]), "content": _clean(cast("Sequence[Block]", m["content"]))}
@@ -40,8 +42,12 @@ def reply_request(model: str, context: Context, max_tokens: int) -> Body:
         if messages[-1]["role"] == "assistant":
             _trim(messages[-1]["content"])
     body: Body = {"model": model, "max_tokens": max_tokens, "messages": messages, "stream": True}
+    if tools:
+        body["tools"] = [dict(tool) for tool in tools]
     if context.system.strip():
         body["system"] = [{"type": "text", "text": context.system, "cache_control": _MARK}]
+    elif tools:
+        body["tools"][-1]["cache_control"] = _MARK
     return checked(body)
 
 

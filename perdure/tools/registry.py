@@ -1,0 +1,109 @@
+"""Which tools a worker has, and which of them a conversation has chosen."""
+
+import importlib
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from perdure.contract import ToolCall
+from perdure.errors import SettingsError
+from perdure.memory.blocks import Block
+from perdure.tools.builtin import BUILTIN
+from perdure.tools.signature import ArgumentError
+from perdure.tools.tool import Tool
+
+# Chosen in a configuration, it stands for every tool of the worker.
+ALL = "*"
+
+
+class UnknownTool(Exception):
+    """A conversation has chosen a tool that this worker has not; the text names those it has."""
+
+
+def worker_tools(module: str | None) -> dict[str, Tool]:
+    """The built-in tools and those of the user's module, by name, sorted.
+
+    The module may stand in the working directory. Raises SettingsError with one sentence when
+    it cannot be imported, has no tools, or two tools have one name.
+    """
+    tools: dict[str, Tool] = {}
+    for each in (*BUILTIN, *(() if module is None else _tools_of(module))):
+        if tools.setdefault(each.name, each) is not each:
+            raise SettingsError(
+                f"PERDURE_TOOLS names {module!r}, where {each.name!r} is a second "
+                "tool of that name; rename it with @tool(name=...)."
+            )
+    return dict(sorted(tools.items()))
+
+
+def _tools_of(module: str) -> Iterable[Tool]:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        # At the end: a file here must not take the place of a package.
+        sys.path.append(here)
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise _unusable(module, f"needs the module {error.name!r}, which is missing") from None
+        raise _unusable(module, f"is neither installed nor in {here}") from None
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise _unusable(module, f"fails at its import: {type(error).__name__}: {said}") from error
+    tools = [value for value in vars(found).values() if isinstance(value, Tool)]
+    if not tools:
+        raise _unusable(module, "has no tools; mark functions in it with @tool")
+    return tools
+
+
+def _unusable(module: str, why: str) -> SettingsError:
+    return SettingsError(f"PERDURE_TOOLS names {module!r}, which {why}.")
+
+
+def chosen(tools: Mapping[str, Tool], names: Sequence[str]) -> dict[str, Tool]:
+    """The tools that a configuration names, sorted by name. Raises UnknownTool."""
+    if ALL in names:
+        return dict(tools)
+    unknown = sorted({name for name in names if name not in tools})
+    if unknown:
+        raise UnknownTool(
+            f"this worker has no tool {', '.join(map(repr, unknown))}; "
+            f"it has {', '.join(tools)}: change the conversation's `tools`"
+        )
+    return {name: tool for name, tool in tools.items() if name in names}
+
+
+def as_sent(tools: Mapping[str, Tool]) -> list[dict[str, Any]]:
+    """The tools as a request to the Messages API names them."""
+    return [
+        {"name": t.name, "description": t.description, "input_schema": t.input_schema}
+        for t in tools.values()
+    ]
+
+
+def calls_in(content: Sequence[Block], tools: Mapping[str, Tool]) -> list[ToolCall]:
+    """How each call in a reply is to be carried out, in their order."""
+    return [_call(block, tools) for block in content if block.get("type") == "tool_use"]
+
+
+def _call(block: Block, tools: Mapping[str, Tool]) -> ToolCall:
+    id_, name = str(block.get("id")), str(block.get("name"))
+    called = tools.get(name)
+    if called is None:
+        return ToolCall(id=id_, error=no_such_tool(name, tools))
+    try:
+        called.arguments(block.get("input") or {})
+    except ArgumentError as error:
+        return ToolCall(id=id_, error=f"{name} was not called: {error}")
+    return ToolCall(
+        id=id_,
+        approval=called.approval,
+        timeout_s=called.timeout,
+        attempts=called.attempts,
+    )
+
+
+def no_such_tool(name: str, tools: Mapping[str, Tool]) -> str:
+    """What to tell a model that calls a tool which it was not given."""
+    return f"there is no tool {name[:64]!r}; there are {', '.join(tools) or 'none'}"
