@@ -23,6 +23,7 @@ from perdure.archive import Archive, Piece
 from perdure.archive.claims import claim, unclaim
 from perdure.batches import parse_import, split_import
 from perdure.contract import (
+    AWAITING_APPROVAL,
     DRAINING,
     MATERIAL,
     MESSAGE_BYTES,
@@ -68,8 +69,9 @@ _BUSY = (
 )
 _BUSY_SECONDS = 60.0
 _DETAILS = (
-    "Signals: user_message, compact, interrupt, pin, close. Updates: ask, import_messages, "
-    "configure. Queries: context, context_text, reply, memory, compactions, status, transcript."
+    "Signals: user_message, compact, interrupt, approve, pin, close. Updates: ask, "
+    "import_messages, configure. Queries: context, context_text, reply, memory, compactions, "
+    "status, transcript."
 )
 # How else a conversation can be over than by being closed.
 _ENDINGS = {
@@ -81,12 +83,18 @@ _ENDINGS = {
 
 
 class Reply(BaseModel):
-    """What the model said in a turn. `text` is the readable part of `content`."""
+    """What the model said in a turn. `text` is the readable part of `content`.
+
+    With the stop reason `awaiting_approval` nothing was said yet: the tool calls in `awaiting`,
+    `{tool_use_id, name, input, since}` each, wait to be approved.
+    """
 
     turn: int
     stop_reason: str
     text: str
     content: list[Block]
+    message_id: str = ""
+    awaiting: list[dict[str, Any]] = []
 
 
 class Conversation:
@@ -266,7 +274,9 @@ class Conversation:
     ) -> Reply:
         """Send a user message and wait for the reply. Safe to repeat with the same id.
 
-        Raises Refused when the message was not taken, TurnFailed when it has no reply.
+        When tool calls wait for an approval, they are what comes back; `approve` them, and ask
+        again with the `message_id` of that Reply and the same content. Raises Refused when the
+        message was not taken, TurnFailed when it has no reply.
         """
         payload = await self._message(content, id or _new_id(), pinned)
         return await self._answer(payload, await self._update("ask", payload, Receipt))
@@ -274,7 +284,18 @@ class Conversation:
     async def _answer(self, payload: Any, receipt: Receipt) -> Reply:
         while receipt.stop_reason == "pending":
             receipt = await self._update("ask", payload, Receipt)
-        return await self.reply(receipt.turn)
+        if receipt.stop_reason == AWAITING_APPROVAL:
+            awaiting = (await self.status())["awaiting"]
+            reply = Reply(
+                turn=receipt.turn or 0,
+                stop_reason=receipt.stop_reason,
+                text="",
+                content=[],
+                awaiting=awaiting,
+            )
+        else:
+            reply = await self.reply(receipt.turn)
+        return reply.model_copy(update={"message_id": receipt.message_id})
 
     async def stream(
         self,
@@ -353,6 +374,26 @@ class Conversation:
     async def interrupt(self) -> None:
         """Stop the turn in progress; what the model has said so far is kept."""
         await self._signal("interrupt", None)
+
+    async def approve(
+        self,
+        tool_use_id: str,
+        approved: bool = True,
+        *,
+        note: str | None = None,
+        always: bool = False,
+    ) -> None:
+        """Let a tool call that waits for it run, or deny it, with a note for the model.
+
+        `always` lets later calls of the same tool run too. An answer to a call that does not
+        wait is noted in `status`.
+        """
+        payload: dict[str, Any] = {"tool_use_id": tool_use_id, "approved": approved}
+        if note is not None:
+            payload["note"] = note
+        if always:
+            payload["always"] = True
+        await self._signal("approve", payload)
 
     async def pin(self, what: int | str) -> None:
         """Never compact a message, by its seq, or a note, by its text."""

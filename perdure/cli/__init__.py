@@ -13,6 +13,7 @@ from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError
 
 from perdure.cli import logs
+from perdure.cli.approving import approve
 from perdure.cli.chat import chat
 from perdure.cli.control import close, compact
 from perdure.cli.deleting import delete
@@ -26,6 +27,7 @@ from perdure.cli.replaying import replay
 from perdure.cli.sending import send
 from perdure.cli.serving import serve, worker
 from perdure.cli.session import Stopped
+from perdure.cli.tools import tools
 from perdure.cli.transfer import export, restore
 from perdure.cli.verifying import verify
 from perdure.errors import PerdureError
@@ -38,7 +40,14 @@ app = typer.Typer(
 )
 
 _PANELS: dict[str, dict[str, Callable[..., Any]]] = {
-    "Talk": {"chat": chat, "send": send, "import": import_, "compact": compact, "close": close},
+    "Talk": {
+        "chat": chat,
+        "send": send,
+        "import": import_,
+        "approve": approve,
+        "compact": compact,
+        "close": close,
+    },
     "Look": {
         "list": list_,
         "status": status,
@@ -49,6 +58,7 @@ _PANELS: dict[str, dict[str, Callable[..., Any]]] = {
         "transcript": transcript,
         "verify": verify,
         "replay": replay,
+        "tools": tools,
     },
     "Move": {"export": export, "restore": restore, "delete": delete},
     "Run": {"demo": demo, "serve": serve, "worker": worker},

@@ -1,18 +1,21 @@
 """`perdure chat`: at a terminal, or with a message on each line of stdin."""
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
+from perdure.cli.approving import answered, at_rest, decide, described
 from perdure.cli.options import DEFAULT_ID, Config, conversation_id, read_config
-from perdure.cli.output import DIM, console, counted, say, show, styled
+from perdure.cli.output import DIM, console, counted, remark, say, show, styled
 from perdure.cli.sending import checked
 from perdure.cli.serving import OFFLINE_LINE, model_line
 from perdure.cli.session import Call, Session, in_background, session
 from perdure.cli.speech import speak
 from perdure.cli.tables import memory_table
-from perdure.contract import ConversationConfig
+from perdure.contract import AWAITING_APPROVAL, ConversationConfig
 from perdure.conversation import Conversation, Reply
 from perdure.errors import PerdureError, Refused, TurnFailed
 from perdure.settings import OFFLINE_MODEL, Settings
@@ -41,7 +44,7 @@ def chat(
             return
         try:
             talk.at_terminal()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, EOFError):
             say(f"\nleft; {id} stays", DIM)
 
 
@@ -65,6 +68,7 @@ class _Talk:
     def at_terminal(self) -> None:
         _edit_lines()
         say(self._introduction(), DIM)
+        self._attempt(self._take_up)
         while True:
             try:
                 line = input(_PROMPT)
@@ -76,14 +80,31 @@ class _Talk:
             if line.startswith("/"):
                 self._obey(line.strip())
             elif line.strip():
-                self._exchange(line.strip())
+                self._attempt(partial(self._exchange, line.strip()))
+
+    def _attempt(self, part: Callable[[], None]) -> None:
+        """A part of the talk; what is wrong with it does not end the chat."""
+        try:
+            part()
+        except (Refused, TurnFailed) as error:
+            console(stderr=True).print(styled(str(error), "red"), soft_wrap=True)
 
     def through_pipe(self) -> None:
         for line in sys.stdin:
             if line.strip():
-                reply: Reply = self._call(self._conversation.ask(self._checked(line.strip())))
-                say(reply.text)
+                say(self._answer(line.strip()))
                 sys.stdout.flush()
+
+    def _answer(self, message: str) -> str:
+        """The reply to a message; calls that wait are approved elsewhere."""
+        text = self._checked(message)
+        reply: Reply = self._call(self._conversation.ask(text))
+        while reply.stop_reason == AWAITING_APPROVAL:
+            for call in reply.awaiting:
+                remark(f"{described(call)} waits for `perdure approve {self._conversation.id}`")
+            self._call(answered(self._conversation))
+            reply = self._call(self._conversation.ask(text, id=reply.message_id))
+        return reply.text
 
     def _introduction(self) -> str:
         turns = self._status["turn"]
@@ -99,16 +120,27 @@ class _Talk:
         return model or "the default of the worker that serves"
 
     def _exchange(self, message: str) -> None:
-        """One message and its reply; what is wrong with it does not end the chat."""
-        try:
-            self._call(speak(self._conversation, self._checked(message), sys.stdout))
-        except (Refused, TurnFailed) as error:
-            console(stderr=True).print(styled(str(error), "red"), soft_wrap=True)
-            return
+        """One message and its reply."""
+        text = self._checked(message)
+        reply, step = self._call(speak(self._conversation, text, sys.stdout))
+        while reply.stop_reason == AWAITING_APPROVAL:
+            decide(self._call, self._conversation, reply.awaiting)
+            reply, step = self._call(
+                speak(self._conversation, text, sys.stdout, reply.message_id, step)
+            )
         self._tell_compactions()
 
     def _checked(self, message: str) -> str:
         return checked(message, archive=self._session.archive is not None)
+
+    def _take_up(self) -> None:
+        """Have the calls decided that wait since an earlier chat, and tell what came of it."""
+        turn = self._status["turn"]
+        while waiting := self._status["awaiting"]:
+            decide(self._call, self._conversation, waiting)
+            self._status = self._call(at_rest(self._conversation))
+            if not self._status["awaiting"]:
+                say(self._call(self._conversation.reply(turn)).text)
 
     def _tell_compactions(self) -> None:
         before, self._status = self._status, self._call(self._conversation.status())

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from perdure.cli.approving import described
 from perdure.cli.options import Config, Id, Json, read_config
 from perdure.cli.output import emit, remark, say
 from perdure.cli.session import run, session
@@ -44,6 +45,8 @@ def send(
     if wait:
         reply = run(_ask(id, message, configured))
         emit(reply.model_dump(mode="json")) if as_json else say(reply.text)
+        for call in reply.awaiting:
+            remark(f"{described(call)} waits for an approval; `perdure approve {id}` gives it")
         return
     message_id, kept = run(_send(id, message, configured))
     emit({"conversation": id, "message_id": message_id}) if as_json else say(message_id)

@@ -83,6 +83,8 @@ def context_lines(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _state(found: Mapping[str, Any]) -> str:
     if found["state"] != "open":
         return str(found["state"])
+    if found["awaiting"]:
+        return "waiting for an approval"
     return "closing" if found["closing"] else found["running"] or "waiting for a message"
 
 
@@ -112,4 +114,7 @@ def status_table(found: Mapping[str, Any], id: str) -> Table:  # noqa: A002
             shown.add_row(styled(name, DIM), styled(value))
     for note in found["errors"]:
         shown.add_row(styled(when(note["at"]), DIM), styled(note["text"]))
+    for call in found["awaiting"]:
+        waits = f"{call['name']} {call['input']} waits for an approval: {call['tool_use_id']}"
+        shown.add_row(styled(when(call["since"]), DIM), styled(waits))
     return shown
