@@ -32,9 +32,9 @@ async def obey(state: ConversationState, room: Room, control: Control) -> Outcom
 
 
 def configure(state: ConversationState, payload: Any) -> ConversationConfig:
-    """Change the configuration; a new system prompt is counted again."""
+    """Change the configuration; a new system prompt and other tools are counted again."""
     before, state.config = state.config, reconfigured(state.config, payload)
-    if state.config.system != before.system:
+    if (state.config.system, state.config.tools) != (before.system, before.tools):
         state.system_tokens = None
     # A yes that was to be remembered holds until its tool's rule changes.
     old, new = before.approvals, state.config.approvals

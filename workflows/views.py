@@ -311,6 +311,7 @@ def material(state: ConversationState, ref: Mapping[str, Any]) -> str:
             {
                 "uncounted": _uncounted(state.memory, count.from_seq),
                 "system": state.config.system,
+                "tools": state.config.tools,
             }
         )
     return canonical_json(_step_material(state, StepRef.model_validate(ref)))

@@ -44,7 +44,10 @@ def send(
     configured = read_config(config)
     if wait:
         reply = run(_ask(id, message, configured))
-        emit(reply.model_dump(mode="json")) if as_json else say(reply.text)
+        if as_json:
+            emit(reply.model_dump(mode="json"))
+        elif not reply.awaiting:
+            say(reply.text)
         for call in reply.awaiting:
             remark(f"{described(call)} waits for an approval; `perdure approve {id}` gives it")
         return

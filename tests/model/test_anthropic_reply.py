@@ -282,6 +282,19 @@ def test_without_a_system_prompt_none_is_sent() -> None:
     assert "system" not in request.reply_request(MODEL, context(user("one"), system=" "), 100)
 
 
+def test_tools_are_sent_as_they_are_given_and_cached_with_the_system_prompt() -> None:
+    tools = [{"name": n, "description": n, "input_schema": {"type": "object"}} for n in "ab"]
+    turns = (user("one"), assistant("two"), user("three"))
+    given = context(*turns, memory=("[Summary 1]\nold",))
+    body = request.reply_request(MODEL, given, 100, tools)
+    assert body["tools"] == tools
+    assert len(marked(body)) == 3
+    bare = request.reply_request(MODEL, context(*turns, system=""), 100, tools)
+    assert [tool.get("cache_control") for tool in bare["tools"]] == [None, MARK]
+    assert tools[1].keys() == {"name", "description", "input_schema"}
+    assert "tools" not in request.reply_request(MODEL, given, 100)
+
+
 async def test_a_request_over_32_mb_is_not_sent(
     api: MessagesApi, provider: AnthropicProvider
 ) -> None:

@@ -1,0 +1,76 @@
+"""Approving of a call in a chat, with the offline model and at a terminal."""
+
+import asyncio
+import os
+import pty
+
+from temporalio.client import Client
+
+from tests.cli.conftest import Cli, cli, fresh, start
+from tests.support.messages_api import MessagesApi
+from tests.tools.conftest import QUEUE
+
+__all__ = ["cli", "fresh"]
+
+CONFIG = '{"tools": ["refund", "now"], "model": "offline"}'
+REFUND = 'use refund {"number": "HM-48213", "euros": 20}'
+
+
+async def test_a_chat_asks_and_a_call_outlives_it(
+    client: Client, api: MessagesApi, fresh: str
+) -> None:
+    env = {
+        "TEMPORAL_ADDRESS": client.service_client.config.target_host,
+        "PERDURE_TASK_QUEUE": QUEUE,
+        "TERM": "xterm",
+    }
+    ours, theirs = pty.openpty()
+
+    async def until(text: str) -> str:
+        seen = ""
+        while text not in seen:
+            seen += (await asyncio.to_thread(os.read, ours, 4096)).decode()
+        return seen
+
+    async def say(line: str) -> None:
+        await asyncio.to_thread(os.write, ours, f"{line}\n".encode())
+
+    chatting = await start("chat", fresh, "--config", CONFIG, env=env, stream=theirs)
+    await until("you> ")
+    await say(REFUND)
+    assert '"number":"HM-48213"' in await until("may it run?")
+    await say("perhaps")
+    await until("may it run?")
+    await say("y")
+    assert "20 euros are on their way" in await until("\nyou> ")
+    await say(REFUND)
+    await until("may it run?")
+    await asyncio.to_thread(os.write, ours, b"\x04")
+    assert f"{fresh} stays" in await until("stays")
+    assert await chatting.wait() == 0
+
+    again = await start("chat", fresh, env=env, stream=theirs)
+    await until("may it run?")
+    await say("n")
+    assert "the user has denied this call" in await until("\nyou> ")
+    await say("/quit")
+    assert await again.wait() == 0
+    os.close(theirs)
+    os.close(ours)
+
+
+async def test_the_commands_that_need_no_conversation(cli: Cli) -> None:
+    shown, listed, missing, silly, contrary = await asyncio.gather(
+        cli("tools"),
+        cli("tools", "--json", PERDURE_TOOLS="tests.tools.desk"),
+        cli("tools", PERDURE_TOOLS="no_such_module"),
+        cli("approve", "any", "--note", "because"),
+        cli("approve", "any", "--deny", "--always"),
+    )
+    assert "The date and time." in shown.text
+    refund = next(each for each in listed.json if each["name"] == "refund")
+    assert (refund["approval"], refund["timeout"], refund["attempts"]) == ("ask", 60, 3)
+    assert refund["input_schema"]["required"] == ["number", "euros"]
+    assert "PERDURE_TOOLS names 'no_such_module', which is neither" in missing.error
+    assert silly.error == "--note is for the model when a call is denied; it needs --deny"
+    assert "does not go together with --deny" in contrary.error
