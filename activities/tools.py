@@ -52,7 +52,8 @@ class CallingTools:
         try:
             arguments = called.arguments(await self._input(found))
             async with heartbeating():
-                content = to_content(await called.call(arguments, self._context(ref, called)))
+                context = self._context(ref, found["chain"])
+                content = to_content(await called.call(arguments, context))
         except ArgumentError as error:
             return await self._error(ref, f"{called.name} was not called: {error}")
         except ToolError as error:
@@ -77,10 +78,11 @@ class CallingTools:
             raise ArgumentError("its arguments were stored, and the archive has lost them")
         return dict(json.loads(blob.data).get("input") or {})
 
-    def _context(self, ref: CallRef, called: Tool) -> ToolContext:
+    def _context(self, ref: CallRef, chain: str) -> ToolContext:
         info = activity.info()
         own = Own(info.namespace, info.workflow_id or "", self._archive)
-        key = json.dumps([own.namespace, own.id, ref.turn, ref.step, ref.tool_use_id])
+        # With the chain: a new life of a conversation makes calls of its own.
+        key = json.dumps([own.namespace, own.id, chain, ref.turn, ref.step, ref.tool_use_id])
         return ToolContext(
             conversation=own,
             turn=ref.turn,

@@ -46,6 +46,9 @@ def approve(
             conversation = opened.conversation(id)
             call = the_call((await conversation.status())["awaiting"], tool_use_id)
             await conversation.approve(call["tool_use_id"], not deny, note=note, always=always)
+            if opened.servers.owns:
+                # The worker ends with this command, and should not leave the call half done.
+                await at_rest(conversation)
             return call
 
     call = run(answered())

@@ -282,8 +282,10 @@ async def test_the_idempotency_key_is_that_of_the_call(call: Call) -> None:
     await call(pay)
     await call(pay, attempt=2)
     await call(pay, ref=REF.model_copy(update={"tool_use_id": "toolu_2"}))
-    (first, one), (again, two), (other, _) = seen
-    assert first == again != other
+    await call(pay, workflow=Workflow({"name": "pay", "input": {}, "chain": "another life"}))
+    (first, one), (again, two), (other, _), (reborn, _) = seen
+    assert first == again
+    assert len({first, other, reborn}) == 3
     assert (one, two) == (1, 2)
     assert len(first) == 32
     assert int(first, 16)
