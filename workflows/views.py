@@ -1,5 +1,6 @@
 """What the queries answer, as plain JSON values."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -302,7 +303,8 @@ def material(state: ConversationState, ref: Mapping[str, Any]) -> str:
     if "accepted" in ref:
         return canonical_json(_accepted(state, ClaimRef.model_validate(ref)))
     if "tool_use_id" in ref:
-        return canonical_json(_call_material(state, CallRef.model_validate(ref)))
+        # Not in the canonical form: a null among a call's arguments means something.
+        return json.dumps(_call_material(state, CallRef.model_validate(ref)))
     if "part" in ref:
         return canonical_json(_part_material(state, PartRef.model_validate(ref)))
     if "from_seq" in ref:

@@ -64,7 +64,7 @@ async def test_whatever_a_tool_does_the_model_gets_a_result_and_the_talk_goes_on
 ) -> None:
     names = ["flaky", "hangs", "breaks", "refuses", "report", "photograph", "dirty", "strange"]
     names += ["measure", "refund", "nothing", "remember", "now"]
-    given = {
+    given: dict[str, dict[str, Any]] = {
         "measure": {"text": "x" * 50_000},
         "refund": {"number": "HM", "euros": 0},
         "remember": {"text": "The oven is HM-48213."},
