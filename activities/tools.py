@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,7 +63,9 @@ class CallingTools:
             return await self._error(ref, f"{called.name} ended, but {error}")
         # The worker must not be ended by a tool that calls `sys.exit`.
         except (Exception, SystemExit) as error:
-            activity.logger.warning("tool %s failed", called.name, exc_info=error)
+            # Its words may hold what no log can be written with.
+            told = clean(traceback.format_exc())
+            activity.logger.warning("tool %s failed\n%s", called.name, told)
             said = str(clean(" ".join(f"{type(error).__name__}: {error}".split())))
             raise ApplicationError(
                 f"{called.name} failed with {said[:_ERROR_CHARS]}", type=type(error).__name__
