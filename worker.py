@@ -14,7 +14,7 @@ from activities.replying import Replying
 from activities.tools import CallingTools
 from perdure.archive import Archive
 from perdure.errors import ArchiveUnavailable, SettingsError
-from perdure.model import Pool, Providers
+from perdure.model import Pool, Providers, prices
 from perdure.replay import ReplayReport, fetch_chain, replay_histories
 from perdure.settings import Settings, default_model
 from perdure.tools.registry import worker_tools
@@ -32,8 +32,8 @@ _HEARTBEAT_EVERY = timedelta(seconds=1)
 async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
     """A worker that serves while the context is open and finishes its calls on leaving it.
 
-    The archive's database may be away and come later. Raises SettingsError without one, when
-    its URL is wrong, or when the module of tools is, and ArchiveTooNew when a newer perdure has
+    The archive's database may be away and come later. Raises SettingsError without one, when its
+    URL, the module of tools or the price table is wrong, and ArchiveTooNew when a newer perdure has
     made its schema.
     """
     if settings.database_url is None:
@@ -42,9 +42,10 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
             "postgresql://user:password@host:5432/database."
         )
     tools = worker_tools(settings.tools)
+    table = prices(settings.prices)
     async with (
         Pool() as pool,
-        Providers(pool) as providers,
+        Providers(pool, table) as providers,
         await Archive.open(settings.database_url) as archive,
     ):
         with suppress(ArchiveUnavailable):

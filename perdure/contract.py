@@ -157,25 +157,27 @@ class Sparse(Wire):
 
 
 class Usage(Sparse):
-    """Tokens as the provider booked them; `input` is without the cached ones."""
+    """Tokens as the provider booked them; `input` is without the cached ones.
+
+    `cost` is in millionths of a US dollar; `unpriced` counts the calls whose model the worker has
+    no price for, which `cost` leaves out.
+    """
 
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    cost: int = 0
+    unpriced: int = 0
 
     @property
     def booked(self) -> dict[str, int]:
-        """All four, also those that are 0."""
+        """All of them, also those that are 0."""
         return {name: getattr(self, name) for name in type(self).model_fields}
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            input=self.input + other.input,
-            output=self.output + other.output,
-            cache_read=self.cache_read + other.cache_read,
-            cache_write=self.cache_write + other.cache_write,
-        )
+        names = type(self).model_fields
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 class StepRef(Sparse):

@@ -51,6 +51,8 @@ class Settings(BaseSettings):
     """The same database, reached without a pooler, to watch replies while they are said."""
     data_dir: Path = Path(".perdure")
     """Where the embedded servers keep their state; created when it is needed."""
+    prices: Path | None = None
+    """A JSON file with the prices of models, over those that come with the package."""
     task_queue: Name = "perdure"
     """The Temporal task queue of workflows and activities."""
     tools: Name | None = None

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from perdure.memory.compact import Plan, next_compaction, state_bytes
 from perdure.memory.elide.decide import elide, is_due
+from perdure.memory.thinking import without_thinking
 from workflows.compaction import Compaction, take_in
 from workflows.state import ConversationState
 from workflows.views import budgets, system_tokens
@@ -66,6 +67,8 @@ class Room:
     def tidy(self) -> None:
         """Between steps: elide, and start the compaction that is due, in the background."""
         self.take_in_finished()
+        if self._state.turn is None:
+            self._state.memory = without_thinking(self._state.memory)
         self.lighten()
         if self._flight is None and (plan := self.plan()) is not None:
             self._flight = Compaction(self._state, plan)

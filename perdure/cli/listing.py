@@ -1,16 +1,22 @@
 """`perdure list`."""
 
+import asyncio
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from perdure.cli.options import Json
-from perdure.cli.output import emit, say, show, styled, table, when
+from perdure.cli.output import counted, emit, say, show, styled, table, when
 from perdure.cli.session import run, session
 from perdure.contract import WORKFLOW
+from perdure.conversation import Conversation
+from perdure.errors import PerdureError
 from perdure.settings import Settings
 
+_TOTALS = (">turns", ">tokens said", ">in context", ">cost")
 _STATES = {
     None: "unknown",
     WorkflowExecutionStatus.RUNNING: "open",
@@ -25,18 +31,28 @@ def state_of(status: WorkflowExecutionStatus | None) -> str:
     return _STATES[status] if status in _STATES or status is None else status.name.lower()
 
 
-def list_(as_json: Json = False) -> None:
+def list_(
+    totals: Annotated[
+        bool, typer.Option("--totals", help="Ask each one for its turns, tokens and cost.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """List the conversations."""
 
     async def found() -> list[dict[str, Any]]:
-        async with session(Settings(), worker=False) as opened:
-            return await _conversations(opened.client)
+        async with session(Settings(), worker=totals) as opened:
+            conversations = await _conversations(opened.client)
+            if totals:
+                asked = (_totals(opened.conversation(each["id"])) for each in conversations)
+                for each, known in zip(conversations, await asyncio.gather(*asked), strict=True):
+                    each.update(known)
+            return conversations
 
     conversations = run(found())
     if as_json:
         emit(conversations)
     elif conversations:
-        rows = table("id", "state", "started", "ended", ">runs")
+        rows = table("id", "state", "started", "ended", ">runs", *(_TOTALS if totals else ()))
         for each in conversations:
             rows.add_row(
                 styled(each["id"]),
@@ -44,10 +60,40 @@ def list_(as_json: Json = False) -> None:
                 when(each["started"]),
                 when(each["ended"]),
                 str(each["runs"]),
+                *(_told(each) if totals else ()),
             )
         show(rows)
     else:
         say("there are no conversations yet; `perdure chat` begins one")
+
+
+async def _totals(conversation: Conversation) -> dict[str, Any]:
+    """What a conversation itself knows; its fields are None when it cannot be asked.
+
+    `cost` is in US dollars, without the `unpriced` calls.
+    """
+    names = ("turns", "raw_tokens", "context_tokens", "cost", "unpriced")
+    try:
+        status = await conversation.status()
+    except PerdureError:
+        return dict.fromkeys(names)
+    usages = [status["totals"][f"{kind}_usage"] for kind in ("reply", "compaction")]
+    values = (
+        status["turn"],
+        status["raw_tokens"],
+        status["context_tokens"],
+        sum(usage["cost"] for usage in usages) / 1e6,
+        sum(usage["unpriced"] for usage in usages),
+    )
+    return dict(zip(names, values, strict=True))
+
+
+def _told(each: Mapping[str, Any]) -> list[str]:
+    if each["turns"] is None:
+        return ["?", "", "", ""]
+    unpriced = f" + {counted(each['unpriced'], 'call')}" if each["unpriced"] else ""
+    figures = [f"{each[name]:,}" for name in ("turns", "raw_tokens", "context_tokens")]
+    return [*figures, f"${each['cost']:.4f}{unpriced}"]
 
 
 async def _conversations(client: Client) -> list[dict[str, Any]]:

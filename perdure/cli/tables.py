@@ -88,6 +88,17 @@ def _state(found: Mapping[str, Any]) -> str:
     return "closing" if found["closing"] else found["running"] or "waiting for a message"
 
 
+def cost_text(totals: Mapping[str, Any]) -> str:
+    """What a conversation has cost, "" when that is nothing at all."""
+    replies, compactions = totals["reply_usage"], totals["compaction_usage"]
+    dollars = [f"${usage['cost'] / 1e6:.4f}" for usage in (replies, compactions)]
+    known = f"{dollars[0]} for replies, {dollars[1]} for compactions"
+    unpriced = replies["unpriced"] + compactions["unpriced"]
+    without = f"{counted(unpriced, 'call')} without a price" if unpriced else ""
+    parts = [known if replies["cost"] or compactions["cost"] else "", without]
+    return ", ".join(part for part in parts if part)
+
+
 def status_table(found: Mapping[str, Any], id: str) -> Table:  # noqa: A002
     """Where a conversation stands; `found` is the query's answer and the workflow's `state`."""
     totals = found["totals"]
@@ -106,6 +117,7 @@ def status_table(found: Mapping[str, Any], id: str) -> Table:  # noqa: A002
         "compactions": f"{totals['compactions']:,}",
         "runs": f"{totals['runs']:,}",
         "used": f"{sent:,} tokens in, {usage['output']:,} out" if sent else "",
+        "cost": cost_text(totals),
     }
     shown = table("", "")
     shown.show_header = False

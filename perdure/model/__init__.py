@@ -5,6 +5,7 @@ from perdure.model.choose import Providers
 from perdure.model.extractive import summarise_extractively
 from perdure.model.offline import OfflineProvider
 from perdure.model.pool import Pool
+from perdure.model.prices import prices
 from perdure.model.provider import (
     ModelReply,
     OnText,
@@ -31,6 +32,7 @@ __all__ = [
     "count",
     "count_blocks",
     "count_each",
+    "prices",
     "prompt_version",
     "summarise_extractively",
 ]

@@ -15,7 +15,7 @@ from perdure.memory.wire import sha256
 from perdure.model.answer import schema_of
 from perdure.model.failure import answered, broken, cut_off, failure, not_the_api
 from perdure.model.provider import ModelReply, OnText, ReplyCall, Summary, SummaryCall
-from perdure.model.request import Body, reply_request
+from perdure.model.request import Body, reply_request, without_thinking
 from perdure.model.stream import Assembly, BrokenStream, whole
 from perdure.model.summary import accepted, summary_request
 
@@ -27,7 +27,7 @@ _UNSTRUCTURED = re.compile(r"output[_ ](?:config|format)|structured[_ ]output|js
 
 
 class AnthropicProvider:
-    """Asks once and never retries: that is for who calls it.
+    """Asks once and never retries what may succeed later: that is for who calls it.
 
     Key and address come from `ANTHROPIC_API_KEY` and `ANTHROPIC_BASE_URL` or the SDK's other
     sources, unless they are given. `silence` is how many seconds a call may bring nothing at
@@ -61,7 +61,15 @@ class AnthropicProvider:
         RequestRefused if the request is bad or over 32 MB.
         """
         body = reply_request(call.model, call.context, call.max_tokens, call.tools)
-        return await self._ask(body, on_text)
+        try:
+            return await self._ask(body, on_text)
+        except RequestRefused as error:
+            # Thinking is bound to its model and to what stood before it. Where either has changed
+            # it may be refused; the call then succeeds without it, and never succeeds with it.
+            bare = without_thinking(body) if "thinking" in str(error) else body
+            if bare == body:
+                raise
+        return await self._ask(bare, on_text)
 
     async def summarise(self, call: SummaryCall) -> Summary:
         """An entry written by the model, as structured output.

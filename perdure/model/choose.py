@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Self
 from perdure.model.offline import MODEL as OFFLINE
 from perdure.model.offline import OfflineProvider
 from perdure.model.pool import Pool
+from perdure.model.prices import Priced, Prices
 from perdure.model.provider import Provider
 
 if TYPE_CHECKING:
@@ -18,12 +19,16 @@ class Providers:
     connections end with the `async with`. The pool belongs to the caller.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, table: Prices) -> None:
+        self._prices = table
         self._offline = OfflineProvider(pool)
         self._anthropic: AnthropicProvider | None = None
 
-    def of(self, model: str) -> Provider:
+    def of(self, model: str) -> Priced:
         """The provider for a model. Raises ModelError of the kind `no_key` without a key."""
+        return Priced(self._plain(model), self._prices)
+
+    def _plain(self, model: str) -> Provider:
         if model == OFFLINE:
             return self._offline
         if self._anthropic is None:

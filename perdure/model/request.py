@@ -7,6 +7,7 @@ from typing import Any, cast
 from perdure.errors import RequestRefused
 from perdure.memory.blocks import Block, is_blank
 from perdure.memory.project import Context
+from perdure.memory.thinking import is_thinking
 
 Body = dict[str, Any]
 # The Messages API takes 32 MB.
@@ -62,6 +63,16 @@ def checked(body: Body) -> Body:
             status=413,
         )
     return body
+
+
+def without_thinking(body: Body) -> Body:
+    """The same request with all thinking left out whole."""
+    messages = []
+    for message in body["messages"]:
+        content = [b for b in message["content"] if not is_thinking(b)]
+        if content:
+            messages.append({**message, "content": content})
+    return {**body, "messages": messages}
 
 
 def _clean(blocks: Sequence[Mapping[str, Any]]) -> list[Block]:

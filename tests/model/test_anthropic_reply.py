@@ -15,7 +15,7 @@ from perdure.model import request
 from perdure.model.anthropic import AnthropicProvider
 from perdure.model.provider import ModelReply, ReplyCall
 from tests.model.calls import MODEL, SYSTEM, assistant, context, reply_call, text_block, user
-from tests.support.answers import Answer, blocks, events, raw_events, refusal, text
+from tests.support.answers import Answer, bad_request, blocks, events, raw_events, refusal, text
 from tests.support.messages_api import MessagesApi
 from tests.support.requests import violations
 
@@ -338,3 +338,26 @@ async def test_key_and_address_come_from_the_environment(
     await provider.reply(ReplyCall("any", context(user("Hello.")), 10), nothing)
     await provider.close()
     assert api.headers[0]["Authorization"] == "Bearer from-outside"
+
+
+async def test_thinking_that_is_refused_is_left_out_whole(
+    api: MessagesApi, provider: AnthropicProvider
+) -> None:
+    refused = "messages.1.content.0: `thinking` blocks in the latest assistant message cannot be"
+    api.script(bad_request(f"{refused} modified."), text("Here I am."))
+    call: Block = {"type": "tool_use", "id": "a", "name": "look", "input": {}}
+    result: Block = {"type": "tool_result", "tool_use_id": "a", "content": "seen"}
+    reply = await ask(provider, user("Look!"), assistant(THINKING, REDACTED, call), user(result))
+    assert reply.content == [text_block("Here I am.")]
+    first, second = (r["messages"][1]["content"] for r in api.requests)
+    assert [b["type"] for b in first] == ["thinking", "redacted_thinking", "tool_use"]
+    assert [b["type"] for b in second] == ["tool_use"]
+
+
+async def test_another_refusal_is_not_asked_again(
+    api: MessagesApi, provider: AnthropicProvider
+) -> None:
+    api.script(bad_request("messages.1: nothing about thinking can be wrong here"))
+    with pytest.raises(RequestRefused):
+        await ask(provider, user("Hello?"))
+    assert len(api.requests) == 1

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from perdure.errors import ModelError
-from perdure.model import OfflineProvider, Pool, Providers
+from perdure.model import OfflineProvider, Pool, Providers, prices
 from perdure.model.anthropic import AnthropicProvider
 
 
@@ -12,18 +12,18 @@ async def test_offline_is_one_name_and_everything_else_is_asked_of_the_api(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key")
-    async with Providers(pool) as providers:
-        assert isinstance(providers.of("offline"), OfflineProvider)
-        client = providers.of("claude-sonnet-5-5")
+    async with Providers(pool, prices()) as providers:
+        assert isinstance(providers.of("offline").provider, OfflineProvider)
+        client = providers.of("claude-sonnet-5-5").provider
         assert isinstance(client, AnthropicProvider)
-        assert providers.of("any-other") is client
+        assert providers.of("any-other").provider is client
 
 
 async def test_offline_needs_no_key(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", "/nonexistent")
-    async with Providers(pool) as providers:
+    async with Providers(pool, prices()) as providers:
         assert providers.of("offline")
         with pytest.raises(ModelError, match="set ANTHROPIC_API_KEY"):
             providers.of("claude-sonnet-5-5")
