@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -22,8 +22,19 @@ from perdure.memory.message import MESSAGE_OVERHEAD
 from perdure.memory.project import Context
 from perdure.memory.stored import expanded, is_stored
 from perdure.model import ModelReply, Pool, Providers, ReplyCall, count_blocks
+from perdure.model.failure import too_long
 from perdure.tools import Tool
 from perdure.tools.registry import UnknownTool, as_sent, calls_in, chosen
+
+# Share of the window from which on a request is counted exactly, where that is wanted.
+NEAR = 0.8
+
+
+class _TooLong(Exception):
+    """The provider counts `booked` tokens, more than the window holds."""
+
+    def __init__(self, booked: int) -> None:
+        self.booked = booked
 
 
 class Replying:
@@ -67,32 +78,23 @@ class Replying:
         if first:
             estimated += upper_estimate([{"type": "text", "text": context.system}])
         tokens = context.tokens - estimated + sum(counted.counts.values()) + (system_tokens or 0)
+        over_window = ReplyResult(
+            status="over_window", counts=counted.counts, system_tokens=system_tokens
+        )
         if tokens > found["input_limit"]:
-            return ReplyResult(
-                status="over_window", counts=counted.counts, system_tokens=system_tokens
-            )
+            return over_window
         call = ReplyCall(
             model=found.get("model") or self._model,
             context=await self._whole(context),
             max_tokens=found["max_tokens"],
             tools=as_sent(tools),
         )
-        so_far: list[str] = []
         try:
-            async with heartbeating(), self._streaming.of(ref, found["message_id"]) as watched:
-
-                def on_text(text: str) -> None:
-                    so_far.append(text)
-                    watched(text)
-
-                said = await self._providers.of(call.model).reply(call, on_text)
-        except ModelError as error:
-            raise as_failure(error) from error
-        except asyncio.CancelledError:
-            details = activity.cancellation_details()
-            if details is None or not details.cancel_requested:
-                raise
-            said = _interrupted("".join(so_far), call.model)
+            if found["exact_counts"] and tokens > NEAR * found["input_limit"]:
+                await self._check(call, found["input_limit"])
+            said = await self._said(call, ref, found)
+        except _TooLong as error:
+            return over_window.model_copy(update={"usage": Usage(input=error.booked)})
         content = await self._stored(said.content)
         return ReplyResult(
             content=content,
@@ -103,6 +105,34 @@ class Replying:
             system_tokens=system_tokens,
             usage=said.usage,
         )
+
+    async def _check(self, call: ReplyCall, limit: int) -> None:
+        """Raises _TooLong when the provider counts more than `limit` tokens."""
+        booked = await self._providers.of(call.model).count(call)
+        if booked is not None and booked > limit:
+            raise _TooLong(booked)
+
+    async def _said(self, call: ReplyCall, ref: StepRef, found: Mapping[str, Any]) -> ModelReply:
+        """What the model says, also to whoever watches; of a cancelled call what it has said."""
+        so_far: list[str] = []
+        try:
+            async with heartbeating(), self._streaming.of(ref, found["message_id"]) as watched:
+
+                def on_text(text: str) -> None:
+                    so_far.append(text)
+                    watched(text)
+
+                return await self._providers.of(call.model).reply(call, on_text)
+        except ModelError as error:
+            if (seen := too_long(error)) is not None:
+                # As if the model's window were the configured one, if that is larger.
+                raise _TooLong(seen[0] * found["window"] // min(found["window"], seen[1])) from None
+            raise as_failure(error) from error
+        except asyncio.CancelledError:
+            details = activity.cancellation_details()
+            if details is None or not details.cancel_requested:
+                raise
+            return _interrupted("".join(so_far), call.model)
 
     def _chosen(self, names: list[str]) -> dict[str, Tool]:
         try:

@@ -241,7 +241,8 @@ class ReplyResult(Sparse):
     """What the model said, or why it was not asked.
 
     `stale`: the context is not the one that was meant (the worker's code has changed).
-    `over_window`: the counted request does not fit. `counts` holds tokens by seq of messages
+    `over_window`: the counted request does not fit; when the provider says so, `usage` tells what
+    it would have booked. `counts` holds tokens by seq of messages
     that had none. `calls` tells of the `tool_use` blocks in `content`, in their order.
     """
 

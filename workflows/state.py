@@ -102,7 +102,7 @@ class TurnState(BaseModel):
     `step` counts its model calls. `seq` is the message that it answers, `newest` the first of
     its newest step, `said` the assistant's last one. `fruitless` counts the replies in a row
     from which nothing came: they paused, or no call of theirs could be carried out. `joined`
-    are the ids of messages that were taken in on the way.
+    are the ids of messages that were taken in on the way. `usage` sums that of its steps.
     """
 
     turn: int
@@ -115,6 +115,7 @@ class TurnState(BaseModel):
     calls: list[OpenCall] = []
     joined: list[str] = []
     interrupted: bool = False
+    usage: Usage = Usage()
 
     @property
     def can_go_on(self) -> bool:
@@ -136,6 +137,7 @@ class KeptReply(BaseModel):
     stop_reason: StopReason
     content: list[Block] | None
     at: datetime
+    usage: Usage = Usage()
 
 
 class Note(BaseModel):

@@ -61,6 +61,8 @@ async def next_reply(state: ConversationState, room: Room, turn: TurnState) -> R
         take_counts(state, result.counts, result.system_tokens)
         if result.status == "ok":
             return result
+        if result.usage is not None:
+            _outweigh(state, result.usage.input)
     _fit_window(state, turn)
     raise TurnFailure("the context kept changing while the model was asked", final=False)
 
@@ -146,6 +148,12 @@ async def count_from(state: ConversationState, from_seq: int) -> None:
         state.note(workflow.now(), f"messages from {from_seq} stay uncounted: {reason(error)}")
         return
     take_counts(state, counted.counts, counted.system_tokens)
+
+
+def _outweigh(state: ConversationState, booked: int) -> None:
+    """Count as much from now on as the provider does, who finds the request too long."""
+    counted = max(1, context_tokens(state.memory, system_tokens(state)))
+    state.calibration = min(2_000, max(state.calibration, -(-1_000 * booked // counted)))
 
 
 def calibrate(state: ConversationState, usage: Usage | None) -> None:

@@ -98,6 +98,7 @@ def _take_reply(
     now = workflow.now()
     if result.usage is not None:
         state.totals.reply_usage += result.usage
+        turn.usage += result.usage
     if not content:
         return
     seq = state.memory.next_seq
@@ -132,6 +133,7 @@ def _end(state: ConversationState, turn: TurnState, stop_reason: str) -> list[Re
             stop_reason=stop_reason,
             content=said.content if said else [],
             at=workflow.now(),
+            usage=turn.usage,
         )
     )
     _leave(state)

@@ -215,6 +215,8 @@ def _step_material(state: ConversationState, ref: StepRef) -> dict[str, Any] | N
         "tools": state.config.tools,
         "max_tokens": state.config.policy.reserve_output,
         "input_limit": budgets(state).input_limit,
+        "exact_counts": state.config.policy.exact_counts,
+        "window": state.config.policy.context_window,
         "uncounted": _uncounted(state.memory, 0),
         "count_system": state.system_tokens is None,
     }

@@ -16,7 +16,8 @@ Ratio = Annotated[float, Field(gt=1, le=100)]
 class MemoryPolicy(BaseModel):
     """Budgets in tokens, shares of a budget, and ratios of source to result tokens.
 
-    Every field may be set per conversation. `keep_recent` of the newest message tokens
+    Every field may be set per conversation. With `exact_counts` the provider is asked to count a
+    request that comes near the window. `keep_recent` of the newest message tokens
     stay verbatim (default: a fifth of `message_budget`, at most 6,000), and never fewer
     than `keep_recent_messages`, unless those alone exceed the budget.
 
@@ -43,6 +44,7 @@ class MemoryPolicy(BaseModel):
     emergency_at: Share = 0.95
     context_window: Annotated[int, Field(ge=1_000, le=10_000_000)] = 200_000
     reserve_output: Annotated[int, Field(ge=1, le=1_000_000)] = 8_000
+    exact_counts: bool = False
     message_limit: Annotated[int, Field(ge=2)] | None = None
     instructions: Annotated[str, Field(max_length=20_000)] = ""
     summary_schema: dict[str, Any] | None = None

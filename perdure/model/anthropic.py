@@ -71,6 +71,16 @@ class AnthropicProvider:
                 raise
         return await self._ask(bare, on_text)
 
+    async def count(self, call: ReplyCall) -> int | None:
+        """What the API's own counting says; None when it is refused or not to be had."""
+        body = reply_request(call.model, call.context, call.max_tokens, call.tools)
+        counted = {k: v for k, v in body.items() if k not in ("max_tokens", "stream")}
+        try:
+            tokens = (await self._client.messages.count_tokens(**counted)).input_tokens
+        except (anthropic.AnthropicError, httpx2.HTTPError, OSError, ValueError, AttributeError):
+            return None
+        return int(tokens)
+
     async def summarise(self, call: SummaryCall) -> Summary:
         """An entry written by the model, as structured output.
 

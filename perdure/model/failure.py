@@ -34,6 +34,7 @@ _OVER_WINDOW = re.compile(
     r"|exceeds? (?:the )?(?:maximum |model'?s? )*(?:context|input)",
     re.IGNORECASE,
 )
+_TOO_LONG = re.compile(r"(\d[\d,]*) tokens > (\d[\d,]*)")
 _RETRYABLE = (408, 409, 429)
 _REFUSED = (400, 413, 422)
 
@@ -120,6 +121,12 @@ def _described(body: object) -> tuple[str, str]:
 
 def _line(text: object) -> str:
     return " ".join(str(text or "").split())[:500]
+
+
+def too_long(error: ModelError) -> tuple[int, int] | None:
+    """Tokens of a request that was too long, and of the window, where the provider told them."""
+    found = _TOO_LONG.search(str(error)) if error.kind == "over_window" else None
+    return (int(found[1].replace(",", "")), int(found[2].replace(",", ""))) if found else None
 
 
 def _is_over_window(text: str) -> bool:

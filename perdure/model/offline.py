@@ -68,6 +68,9 @@ class OfflineProvider:
             model=MODEL,
         )
 
+    async def count(self, call: ReplyCall) -> int | None:
+        """Nothing that the caller does not know."""
+
     async def summarise(self, call: SummaryCall) -> Summary:
         """See `summarise_extractively`."""
         return await self._pool.run(summarise_extractively, call)

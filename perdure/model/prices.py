@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from perdure.contract import Usage
 from perdure.errors import SettingsError
+from perdure.model.answer import BadSummary
 from perdure.model.provider import (
     ModelReply,
     OnText,
@@ -112,9 +113,16 @@ class Priced:
         said = await self.provider.reply(call, on_text)
         return replace(said, usage=priced(said.usage, price_of(self._table, call.model)))
 
-    async def summarise(self, call: SummaryCall) -> Summary:
+    async def count(self, call: ReplyCall) -> int | None:
         """See Provider."""
-        made = await self.provider.summarise(call)
-        if made.usage is None:
-            return made
-        return replace(made, usage=priced(made.usage, price_of(self._table, call.model)))
+        return await self.provider.count(call)
+
+    async def summarise(self, call: SummaryCall) -> Summary:
+        """See Provider; a bad summary has its cost too."""
+        price = price_of(self._table, call.model)
+        try:
+            made = await self.provider.summarise(call)
+        except BadSummary as bad:
+            bad.usage = bad.usage and priced(bad.usage, price)
+            raise
+        return replace(made, usage=made.usage and priced(made.usage, price))

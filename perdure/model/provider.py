@@ -86,5 +86,8 @@ class Provider(Protocol):
     async def reply(self, call: ReplyCall, on_text: OnText) -> ModelReply:
         """The next message of the conversation. Raises ModelError."""
 
+    async def count(self, call: ReplyCall) -> int | None:
+        """Tokens of input that a reply would book, None where nobody can tell."""
+
     async def summarise(self, call: SummaryCall) -> Summary:
         """A shorter text of the sources. Raises ModelError; never returns a doubtful text."""

@@ -12,6 +12,7 @@ from perdure.memory.groups import results as answers
 from perdure.memory.message import MESSAGE_OVERHEAD, Message
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.state import Memory
+from perdure.memory.thinking import is_thinking
 
 # How far below its threshold a batch brings the messages: 0.70 becomes 0.60 of the budget. Every
 # batch breaks the provider's prompt cache once, so it must be worth it.
@@ -63,7 +64,10 @@ def elide(
     for change in _changes(memory, end, memory.next_seq if open_seq is None else open_seq):
         if tokens <= goal:
             break
-        made = {seq: elision(held[seq], stubs) for seq, stubs in change.items()}
+        made = {
+            seq: elision(held[seq], {**(elided[seq].blocks if seq in elided else {}), **stubs})
+            for seq, stubs in change.items()
+        }
         saved = sum(
             memory.weigh(held[seq]) - MESSAGE_OVERHEAD - e.tokens for seq, e in made.items()
         )
@@ -91,9 +95,17 @@ def elision(message: Message, stubs: Stubs) -> Elision:
 
 
 def _may_change(memory: Memory, message: Message) -> bool:
-    # Text beside signed thinking belongs to it and stays as it was.
-    signed = any("thinking" in str(b.get("type")) for b in message.content)
-    return not (message.pinned or message.failed or message.seq in memory.elided or signed)
+    return not (message.pinned or message.failed) and _is_whole(memory, message)
+
+
+def _is_whole(memory: Memory, message: Message) -> bool:
+    """Whether a message shows all that it says, but for thinking.
+
+    Text beside signed thinking belongs to it and stays as it was until the thinking has left.
+    """
+    before = memory.elided.get(message.seq)
+    thinking = [i for i, block in enumerate(message.content) if is_thinking(block)]
+    return list(before.blocks if before else {}) == thinking
 
 
 def _changes(memory: Memory, end: int, open_seq: int) -> Iterator[Change]:
@@ -130,7 +142,7 @@ def _repeats(memory: Memory, free: Mapping[int, Message]) -> list[Change]:
     texts = [
         Text(m.seq, i, text, of_user=m.role == "user" and block.get("type") == "text")
         for m in memory.messages
-        if not m.failed and m.seq not in memory.elided
+        if not m.failed and _is_whole(memory, m)
         for i, block in enumerate(m.content)
         if (text := _plain_text(block)) is not None
     ]
