@@ -33,7 +33,7 @@ _TAGS = re.compile(
 
 @cache
 def prompt(version: str) -> str:
-    """The text of a prompt by its version, e.g. "observe-1"."""
+    """The text of a prompt by its version, such as "observe-2"."""
     path = files("perdure.model").joinpath("prompts", f"{version}.txt")
     return path.read_text(encoding="utf-8").strip()
 
