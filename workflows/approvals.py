@@ -7,7 +7,7 @@ from perdure.contract import ToolResult
 from perdure.entrance import parse_verdict
 from perdure.memory.blocks import Block, ContentError
 from perdure.memory.wire import canonical_json
-from workflows.state import ConversationState, OpenCall, TurnState
+from workflows.state import ConversationState, OpenCall
 
 # Names that are remembered; a configuration has no more tools.
 APPROVED = 128
@@ -20,10 +20,11 @@ def error_result(text: str) -> ToolResult:
     return ToolResult(content=[{"type": "text", "text": text}], is_error=True)
 
 
-def call_block(state: ConversationState, turn: TurnState, call_id: str) -> Block:
-    """The `tool_use` block of an open call."""
-    message = next(m for m in reversed(state.memory.messages) if m.seq == turn.said)
-    return next(b for b in message.content if b.get("id") == call_id)
+def call_block(state: ConversationState, call_id: str) -> Block:
+    """The `tool_use` block of an open call of the turn in progress."""
+    said = state.turn.said if state.turn else None
+    message = next(m for m in reversed(state.memory.messages) if m.seq == said)
+    return next(b for b in message.content if b.get("type") == "tool_use" and b["id"] == call_id)
 
 
 def waiting(state: ConversationState) -> list[OpenCall]:
@@ -35,8 +36,7 @@ def awaiting(state: ConversationState) -> list[dict[str, Any]]:
     """The same for `status`: `{tool_use_id, name, input, since}`, the input as short text."""
     shown = []
     for call in waiting(state):
-        assert state.turn is not None
-        block = call_block(state, state.turn, call.id)
+        block = call_block(state, call.id)
         given = block.get("input", block.get("stored", {}).get("head"))
         shown.append(
             {
@@ -52,9 +52,9 @@ def awaiting(state: ConversationState) -> list[dict[str, Any]]:
 def take_verdict(state: ConversationState, payload: Any, at: datetime) -> None:
     """Let a waiting call run, or deny it. Raises ContentError when it does not wait."""
     verdict = parse_verdict(payload)
-    turn, id_ = state.turn, verdict.tool_use_id
-    call = next((c for c in turn.calls if c.id == id_), None) if turn else None
-    if turn is None or call is None:
+    id_ = verdict.tool_use_id
+    call = next((c for c in state.turn.calls if c.id == id_), None) if state.turn else None
+    if call is None:
         raise ContentError(f"no tool call {id_!r} waits for an approval; `status` lists those")
     if not call.waits:
         raise ContentError(f"the tool call {id_!r} does not wait for an approval any more")
@@ -63,7 +63,7 @@ def take_verdict(state: ConversationState, payload: Any, at: datetime) -> None:
         call.result = error_result(f"the user has denied this call{note}")
         return
     call.asked = None
-    name = str(call_block(state, turn, id_).get("name"))
+    name = str(call_block(state, id_).get("name"))
     if (call.remember or verdict.always) and name not in state.approved:
         state.approved = [*state.approved, name][-APPROVED:]
 

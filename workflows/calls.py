@@ -145,7 +145,7 @@ def _start(
         retry_policy=RetryPolicy(maximum_attempts=call.attempts, maximum_interval=_LONGEST_PAUSE),
         # An interrupted tool is not waited for: its call is told that it may have had its effect.
         cancellation_type=workflow.ActivityCancellationType.TRY_CANCEL,
-        summary=str(call_block(state, turn, call.id).get("name"))[:100],
+        summary=str(call_block(state, call.id).get("name"))[:100],
     )
 
 

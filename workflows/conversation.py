@@ -226,7 +226,10 @@ class ConversationWorkflow:
 
     @workflow.signal
     async def close(self, payload: RawValue = NOTHING) -> None:
-        """End after what was accepted before, with a last session summary as the result."""
+        """End after what was accepted before, with a last session summary as the result.
+
+        A call that waits for an approval is waited for; `interrupt` ends that.
+        """
         await self._signalled("close", take_close, payload)
 
     @workflow.signal(dynamic=True)

@@ -228,7 +228,7 @@ def _call_material(state: ConversationState, ref: CallRef) -> dict[str, Any] | N
         return None
     if not any(call.id == ref.tool_use_id and call.may_run for call in turn.calls):
         return None
-    block = call_block(state, turn, ref.tool_use_id)
+    block = call_block(state, ref.tool_use_id)
     given: dict[str, Any] = {k: block[k] for k in ("input", "stored") if k in block}
     return {"name": block.get("name"), "chain": state.chain, **given}
 
