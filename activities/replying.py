@@ -60,7 +60,9 @@ class Replying:
     async def reply(self, ref: StepRef) -> ReplyResult:
         """Count what is new, check the context against `ref`, and ask the model once.
 
-        Heartbeats also while the model is silent, so that a cancelled or lost call is noticed.
+        Fails for good, with the names of its tools, where the conversation wants one that this
+        worker has not. Heartbeats also while the model is silent, so that a cancelled or lost
+        call is noticed.
         """
         found = await fetch(ref)
         if found is None:

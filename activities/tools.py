@@ -44,7 +44,10 @@ class CallingTools:
         So is an unknown name, a wrong argument, a ToolError, and output that is not JSON. Any
         other exception of the tool fails the attempt with one sentence, to be tried again.
         """
-        found = await fetch(ref)
+        async with heartbeating():
+            return await self._called(ref, await fetch(ref))
+
+    async def _called(self, ref: CallRef, found: dict[str, Any] | None) -> ToolResult:
         if found is None:
             raise ApplicationError("the turn of this call is over", non_retryable=True)
         called = self._tools.get(found["name"])
@@ -52,9 +55,8 @@ class CallingTools:
             return await self._error(ref, no_such_tool(found["name"], self._tools))
         try:
             arguments = called.arguments(await self._input(found))
-            async with heartbeating():
-                context = self._context(ref, found["chain"])
-                content = to_content(await called.call(arguments, context))
+            context = self._context(ref, found["chain"])
+            content = to_content(await called.call(arguments, context))
         except ArgumentError as error:
             return await self._error(ref, f"{called.name} was not called: {error}")
         except ToolError as error:

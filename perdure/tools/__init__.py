@@ -1,11 +1,12 @@
 """Tools for the model: typed Python functions, each call of which is a Temporal activity.
 
-from perdure.tools import tool
+    @tool(approval="ask")
+    def refund(order: str, euros: int) -> str:
+        "Pay money back for an order."
+        return f"{euros} euros for {order}"
 
-
-@tool(approval="ask")
-def refund(order: str, euros: int) -> str:
-    "Pay an order back."
+The worker finds them in the module that `PERDURE_TOOLS` names, the model in the request of a
+conversation whose configuration has their names in `tools`.
 """
 
 from perdure.tools.context import OwnConversation, ToolContext, ToolError
