@@ -16,7 +16,8 @@ STORE_BYTES = 32_000
 FULL_TOKENS = 100_000
 HEAD_CHARS = 2_000
 TAIL_CHARS = 1_000
-_KEPT = ("type", "id", "name", "tool_use_id", "is_error")
+_IDS = ("id", "tool_use_id")
+_KEPT = ("type", "name", "is_error", *_IDS)
 
 
 def big_blocks(content: Sequence[Block]) -> list[int]:
@@ -74,8 +75,15 @@ def cut(block: Block) -> Block:
 
 
 def expanded(content: Sequence[Block], originals: Mapping[str, Block]) -> list[Block]:
-    """`content` with each reference replaced by its original, or cut where there is none."""
-    return [
-        originals.get(str(block["stored"]["sha256"]), cut(block)) if is_stored(block) else block
-        for block in content
-    ]
+    """`content` with each reference replaced by its original, or cut where there is none.
+
+    The ids are those of the reference: they may have been made unique since it was stored.
+    """
+    return [_whole(block, originals) if is_stored(block) else block for block in content]
+
+
+def _whole(block: Block, originals: Mapping[str, Block]) -> Block:
+    original = originals.get(str(block["stored"]["sha256"]))
+    if original is None:
+        return cut(block)
+    return {**original, **{k: block[k] for k in _IDS if k in block and k in original}}

@@ -108,6 +108,20 @@ async def test_whatever_a_tool_does_the_model_gets_a_result_and_the_talk_goes_on
     assert (await replay(client, desk.id)).identical
 
 
+async def test_big_arguments_keep_to_their_calls_when_one_id_comes_twice(
+    api: MessagesApi, desk: Conversation
+) -> None:
+    for size in (50_000, 60_000):
+        api.script(calls("measure", measure={"text": "x" * size}))
+    api.script(text("Measured twice."))
+    assert (await soon(desk.ask("Measure."))).text == "Measured twice."
+    sent = [block for message in api.requests[-1]["messages"] for block in message["content"]]
+    used = {b["id"]: len(b["input"]["text"]) for b in sent if b["type"] == "tool_use"}
+    told = {b["tool_use_id"]: to_text([b]) for b in sent if b["type"] == "tool_result"}
+    assert told == {id_: f"[result: {size}]" for id_, size in used.items()}
+    assert sorted(used.values()) == [50_000, 60_000]
+
+
 async def test_a_null_argument_arrives(api: MessagesApi, desk: Conversation) -> None:
     api.script(calls("measure", measure={"text": None}), text("Nothing there."))
     await soon(desk.ask("Measure nothing."))
