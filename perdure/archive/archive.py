@@ -1,14 +1,15 @@
 """The archive, as everybody else sees it."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Self
 
 from psycopg import AsyncConnection
 
-from perdure.archive import blobs, chains, pieces, reading, removal, schema, writing
+from perdure.archive import blobs, chains, pieces, reading, removal, schema, searching, writing
 from perdure.archive.database import Database
 from perdure.archive.records import Batch, Blob, Chain, ChainKey, Piece, Removed
+from perdure.archive.searching import Filters, Matches
 from perdure.contract import LedgerRow
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
@@ -88,6 +89,34 @@ class Archive:
         """At most `limit` messages of `first_seq..last_seq`, both included, in order."""
         async with self._connection() as connection:
             return await reading.messages(connection, key, first_seq, last_seq, limit)
+
+    async def messages_at(self, key: ChainKey, seqs: Sequence[int]) -> list[Message]:
+        """The messages with these seqs, as far as they are there, in order."""
+        async with self._connection() as connection:
+            return await reading.messages_at(connection, key, seqs)
+
+    async def search(
+        self,
+        key: ChainKey,
+        terms: Sequence[str],
+        filters: Filters | None = None,
+        *,
+        before: int | None = None,
+    ) -> Matches:
+        """Messages with a seq under `before` that hold one of `terms`, and those around them.
+
+        Only candidates: the 200 whose terms are rarest, not yet ranked. The messages around
+        them need not fit the filters. A question counts with its first 32 terms.
+        """
+        async with self._connection() as connection:
+            return await searching.search(connection, key, terms, filters or Filters(), before)
+
+    async def mentions(
+        self, key: ChainKey, word: str, *, before: int | None = None, limit: int = 40
+    ) -> list[tuple[str, str]]:
+        """Role and text (at most 500 characters) of a few messages that hold `word` as it is."""
+        async with self._connection() as connection:
+            return await searching.mentions(connection, key, word, before, limit)
 
     async def observation(self, key: ChainKey, id_: str) -> Observation | None:
         """One observation or reflection, or none."""

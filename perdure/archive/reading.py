@@ -18,6 +18,10 @@ _MESSAGES = """
 select seq, role, content, at, tokens, pinned, failed from perdure.messages
 where chain_id = %s and seq between %s and %s order by seq limit %s
 """
+_MESSAGES_AT = """
+select seq, role, content, at, tokens, pinned, failed from perdure.messages
+where chain_id = %s and seq between %s and %s and seq = any(%s) order by seq
+"""
 _FIELDS = """
 o.id, o.level, o.content, o.facts, o.start_time, o.end_time, o.first_seq, o.last_seq,
 o.message_count, o.original_tokens, o.compressed_tokens, o.created_at, o.sources, o.method, o.model,
@@ -43,7 +47,8 @@ where chain_id = %s and turn between %s and %s order by turn limit %s
 _REPLY = "select reply from perdure.replies where chain_id = %s and turn = %s"
 
 
-def _within(span: Span, first: int, last: int) -> Span:
+def within(span: Span, first: int, last: int) -> Span:
+    """The part of a span that lies in `first..last`."""
     return Span(max(span.first, first), min(span.last, last))
 
 
@@ -53,12 +58,24 @@ async def messages(
     """See `Archive.messages`."""
     found: list[Message] = []
     for segment in reversed(await read_line(connection, key)):
-        first, last = _within(segment.seqs, first_seq, END if last_seq is None else last_seq)
+        first, last = within(segment.seqs, first_seq, END if last_seq is None else last_seq)
         if first <= last and len(found) < limit:
             cursor = await connection.execute(
                 _MESSAGES, [segment.chain_id, first, last, limit - len(found)]
             )
             found += [_message(row) for row in await cursor.fetchall()]
+    return found
+
+
+async def messages_at(
+    connection: AsyncConnection, key: ChainKey, seqs: Sequence[int]
+) -> list[Message]:
+    """See `Archive.messages_at`."""
+    found: list[Message] = []
+    for segment in reversed(await read_line(connection, key)):
+        marks = [segment.chain_id, *segment.seqs, list(seqs)]
+        cursor = await connection.execute(_MESSAGES_AT, marks)
+        found += [_message(row) for row in await cursor.fetchall()]
     return found
 
 
@@ -117,7 +134,7 @@ async def ledger(
     """See `Archive.ledger`."""
     found: list[tuple[int, LedgerRow]] = []
     for segment in await read_line(connection, key):
-        first, last = _within(segment.rows, 0, END if before is None else before - 1)
+        first, last = within(segment.rows, 0, END if before is None else before - 1)
         if first <= last and len(found) < limit:
             cursor = await connection.execute(
                 _LEDGER, [segment.chain_id, first, last, limit - len(found)]
@@ -151,7 +168,7 @@ async def replies(
     """See `Archive.replies`."""
     found: list[tuple[int, dict[str, Any]]] = []
     for segment in reversed(await read_line(connection, key)):
-        start, end = _within(segment.turns, first, END)
+        start, end = within(segment.turns, first, END)
         if start <= end and len(found) < limit:
             cursor = await connection.execute(
                 _REPLIES, [segment.chain_id, start, end, limit - len(found)]

@@ -9,6 +9,7 @@ from perdure.archive.storable import refuse_naive, refuse_unstorable
 from perdure.contract import LedgerRow
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
+from perdure.memory.terms import terms
 from perdure.memory.wire import canonical_json, sha256
 
 
@@ -28,10 +29,11 @@ def message_hash(message: Message) -> str:
 
 
 def message_row(message: Message) -> Row:
-    """Columns role, content, at, tokens, pinned, failed, text; raises `ArchiveError`."""
+    """Columns role, content, at, tokens, pinned, failed, text, terms; raises `ArchiveError`."""
     subject = f"Message {message.seq}"
     refuse_unstorable(message.content, subject)
     refuse_naive(message.at, subject)
+    text = message.text
     return Row(
         message.seq,
         message_hash(message),
@@ -42,7 +44,8 @@ def message_row(message: Message) -> Row:
             message.tokens,
             message.pinned,
             message.failed,
-            message.text,
+            text,
+            terms(text),
         ),
     )
 

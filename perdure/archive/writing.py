@@ -31,7 +31,7 @@ MESSAGES = Log(
     f"select t.seq, t.sha256 {_SHARED} join perdure.messages t on t.chain_id = s.chain_id "
     "and t.seq between s.first and s.last where t.seq = any(%(keys)s::bigint[])",
     "insert into perdure.messages (chain_id, seq, sha256, role, content, at, tokens, pinned, "
-    "failed, text) values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+    "failed, text, terms) values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
 )
 LEDGER = Log(
     "ledger row",

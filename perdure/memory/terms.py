@@ -14,7 +14,9 @@ _MEANT = frozenset(("die", "ill", "may"))
 _SILENT = STOP_WORDS - _MEANT
 
 # Accents, Hebrew points and Arabic vowels. Marks of Indic and Thai writing are letters.
-_MARKS = re.compile("[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u200b-\u200f\ufe00-\ufe0f]+")
+_MARKS = re.compile(
+    "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u200b-\u200f\ufe00-\ufe0f]+"
+)
 # Writing without spaces: Thai, Lao, Burmese, Khmer, kana, ideographs.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"

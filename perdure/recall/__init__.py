@@ -10,7 +10,7 @@ is empty and `text` says why in one sentence: the question holds no word to look
 said yet, or no message has a word of it. Raises `ArchiveUnavailable` while the database is away.
 """
 
+from perdure.recall.ask import recall
 from perdure.recall.found import Excerpt, Recalled
-from perdure.recall.recall import recall
 
 __all__ = ["Excerpt", "Recalled", "recall"]

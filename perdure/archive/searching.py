@@ -1,0 +1,200 @@
+"""Candidates for a question from the index of terms; they are ranked elsewhere."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from psycopg import AsyncConnection
+
+from perdure.archive.lineage import Segment, Span, read_line
+from perdure.archive.reading import within
+from perdure.archive.records import ChainKey
+from perdure.memory.terms import terms as terms_of
+
+CANDIDATES = 200
+REACH = 5
+"""How many messages before and after a candidate come with it."""
+MOST_HITS = 3_000
+"""Messages that are looked at for one term. What stands in more says little about any of them."""
+MOST_TERMS = 32
+_BATCH = 500
+
+_SEGMENTS = """
+unnest(%(chains)s::bigint[], %(firsts)s::bigint[], %(lasts)s::bigint[]) as s (chain_id, first, last)
+"""
+# A sum of inverse document frequencies, each message's own and a third of those around it: where
+# a question is answered, its words are often spread over a few messages.
+_SEARCH = f"""
+with hit as materialized (
+    select asked.n, found.seq
+    from {_SEGMENTS}
+    cross join unnest(%(terms)s::text[]) with ordinality as asked (term, n)
+    cross join lateral (
+        select m.seq from perdure.messages m
+        where perdure.search_keys(m.chain_id, m.terms) @> array[s.chain_id || ':' || asked.term]
+            and m.seq between s.first and s.last
+            and (%(role)s::text is null or m.role = %(role)s)
+            and (%(since)s::timestamptz is null or m.at >= %(since)s)
+            and (%(until)s::timestamptz is null or m.at <= %(until)s)
+        limit %(most)s
+    ) as found
+), term as (
+    select n, count(*) as hits, max(seq) as last from hit group by n
+), own as (
+    select seq, sum(ln(1 + %(total)s::float8 / term.hits)) as score
+    from hit join term using (n) group by seq
+), around as (
+    select seq, score + sum(score) over near / 3 as score from own
+    window near as (order by seq range between %(reach)s preceding and %(reach)s following)
+), best as (
+    select seq from around order by score desc, seq desc limit %(limit)s
+)
+select (select array_agg(seq) from best), (select array_agg(n) from term),
+    (select array_agg(hits) from term), (select array_agg(last) from term)
+"""
+_LAST_SEQ = f"""
+select max(found.seq) from {_SEGMENTS} cross join lateral (
+    select seq from perdure.messages m
+    where m.chain_id = s.chain_id and m.seq between s.first and s.last order by seq desc limit 1
+) as found
+"""
+_DOCUMENTS = f"""
+select m.seq, m.role, m.at, m.terms from {_SEGMENTS} join perdure.messages m
+    on m.chain_id = s.chain_id and m.seq between s.first and s.last
+where m.seq = any(%(seqs)s::bigint[])
+"""
+_MENTIONS = f"""
+select found.role, found.text from {_SEGMENTS} cross join lateral (
+    select m.role, left(m.text, 500) as text from perdure.messages m
+    where perdure.search_keys(m.chain_id, m.terms) @> array[s.chain_id || ':' || %(term)s]
+        and m.seq between s.first and s.last and position(%(word)s in m.text) > 0
+    limit %(limit)s
+) as found limit %(limit)s
+"""
+_UNINDEXED = """
+select chain_id, seq, text from perdure.messages
+where chain_id = any(%s) and terms is null limit %s
+"""
+_INDEX = """
+update perdure.messages set terms = %s where chain_id = %s and seq = %s and terms is null
+"""
+
+
+class Document(NamedTuple):
+    """A message as its terms; `terms` in order, as `perdure.memory.terms` makes them."""
+
+    seq: int
+    role: str
+    at: datetime
+    terms: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which messages may be found; times are both included."""
+
+    role: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def admit(self, document: Document) -> bool:
+        """Whether a message may be found."""
+        return (
+            (self.role is None or document.role == self.role)
+            and (self.since is None or document.at >= self.since)
+            and (self.until is None or document.at <= self.until)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What may fit: at most 200 messages and those around them, by seq.
+
+    `total` are all messages that were searched; `frequencies` how many of them hold a term,
+    estimated where that is more than 3,000.
+    """
+
+    total: int = 0
+    frequencies: dict[str, int] = field(default_factory=dict)
+    documents: list[Document] = field(default_factory=list)
+
+
+async def search(
+    connection: AsyncConnection,
+    key: ChainKey,
+    terms: Sequence[str],
+    filters: Filters,
+    before: int | None,
+) -> Matches:
+    """See `Archive.search`."""
+    line = _until(await read_line(connection, key), before)
+    await _index(connection, line)
+    marks = _marks(line)
+    row = await (await connection.execute(_LAST_SEQ, marks)).fetchone()
+    if row is None or row[0] is None:
+        return Matches()
+    total = int(row[0]) + 1
+    asked = list(dict.fromkeys(terms))[:MOST_TERMS]
+    given = {"role": filters.role, "since": filters.since, "until": filters.until}
+    limits = {"most": MOST_HITS, "reach": REACH, "limit": CANDIDATES, "total": total}
+    cursor = await connection.execute(_SEARCH, {**marks, **given, **limits, "terms": asked})
+    found = await cursor.fetchone()
+    if found is None or found[0] is None:
+        return Matches(total)
+    best, *counted = found
+    seqs = sorted({seq + step for seq in best for step in range(-REACH, REACH + 1)})
+    cursor = await connection.execute(_DOCUMENTS, {**marks, "seqs": seqs})
+    documents = [
+        Document(seq, role, at.astimezone(UTC), words or ())
+        for seq, role, at, words in await cursor.fetchall()
+    ]
+    return Matches(total, _frequencies(asked, total, *counted), sorted(documents))
+
+
+def _frequencies(
+    asked: Sequence[str], total: int, numbers: list[int], hits: list[int], lasts: list[int]
+) -> dict[str, int]:
+    """Hits a term; those that were cut off stand as densely in the rest as before it."""
+    return {
+        asked[n - 1]: count if count < MOST_HITS else count * total // (last + 1)
+        for n, count, last in zip(numbers, hits, lasts, strict=True)
+    }
+
+
+async def mentions(
+    connection: AsyncConnection, key: ChainKey, word: str, before: int | None, limit: int
+) -> list[tuple[str, str]]:
+    """See `Archive.mentions`."""
+    if not (made := terms_of(word)):
+        return []
+    line = _until(await read_line(connection, key), before)
+    marks = {**_marks(line), "word": word, "term": made[0], "limit": limit}
+    return await (await connection.execute(_MENTIONS, marks)).fetchall()
+
+
+def _until(line: Sequence[Segment], before: int | None) -> list[Segment]:
+    if before is None:
+        return list(line)
+    return [Segment(s.chain_id, within(s.seqs, 0, before - 1), s.turns, s.rows) for s in line]
+
+
+def _marks(line: Sequence[Segment]) -> dict[str, object]:
+    spans: list[Span] = [segment.seqs for segment in line]
+    return {
+        "chains": [segment.chain_id for segment in line],
+        "firsts": [span.first for span in spans],
+        "lasts": [span.last for span in spans],
+    }
+
+
+async def _index(connection: AsyncConnection, line: Sequence[Segment]) -> None:
+    """Make the terms of messages that an older perdure has saved."""
+    chains = [segment.chain_id for segment in line]
+    while True:
+        cursor = await connection.execute(_UNINDEXED, [chains, _BATCH])
+        if not (rows := await cursor.fetchall()):
+            return
+        made = [(terms_of(text), chain, seq) for chain, seq, text in rows]
+        async with connection.transaction():
+            await connection.cursor().executemany(_INDEX, made)

@@ -1,0 +1,35 @@
+"""What is looked for, and what was found of it, between the steps of a recall."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from perdure.archive import Archive, ChainKey
+from perdure.archive.searching import Filters
+from perdure.memory.message import Message
+from perdure.recall.found import Excerpt
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, its `terms`, and where to look; `most` are wanted.
+
+    The archive is asked for what stands before the message `before` (None: for all).
+    """
+
+    question: str
+    terms: Sequence[str]
+    filters: Filters
+    archive: Archive | None
+    key: ChainKey
+    tail: Sequence[Message]
+    before: int | None
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What fits, whole and best first, out of `total`, and what each term weighs."""
+
+    total: int
+    weights: Mapping[str, float]
+    excerpts: list[Excerpt]
