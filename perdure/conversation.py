@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
+from datetime import datetime
 from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel
@@ -48,8 +49,9 @@ from perdure.errors import (
     TurnFailed,
 )
 from perdure.memory.blocks import Block, ContentError, to_blocks, to_text
-from perdure.memory.message import Message
+from perdure.memory.message import Message, Role
 from perdure.past import PAGE_ROWS, SHOWN_MESSAGES, Past, Shown, closed_past
+from perdure.recall import LIMIT_TOKENS, Recalled, recall
 from perdure.served import served
 from perdure.watching import Order, until
 
@@ -497,6 +499,34 @@ class Conversation:
         Raises Refused when there is no such entry.
         """
         return await (await self.past()).show(observation_id, limit=limit)
+
+    async def recall(
+        self,
+        question: str,
+        *,
+        limit_tokens: int = LIMIT_TOKENS,
+        role: Role | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        level: int = 0,
+    ) -> Recalled:
+        """What was said that fits a question, dated, word for word; see `perdure.recall`.
+
+        Without an archive only in the messages that the workflow still has.
+        """
+        past = await self.past()
+        return await recall(
+            past.archive,
+            past.key,
+            past.tail,
+            question,
+            limit_tokens=limit_tokens,
+            role=role,
+            since=since,
+            until=until,
+            level=level,
+            before=past.tail_seq,
+        )
 
     async def held(self) -> Held:
         """Everything that the workflow holds at one moment."""

@@ -53,13 +53,14 @@ class Past:
         return ChainKey(self.namespace, self.conversation, chain)
 
     @property
-    def _tail(self) -> list[Message]:
+    def tail(self) -> list[Message]:
+        """The messages that still stand word for word in the workflow."""
         return self.held.resumable.memory.messages
 
     @property
     def tail_seq(self) -> int:
-        """The first message that is still word for word in the workflow."""
-        return self.held.resumable.memory.next_seq - len(self._tail)
+        """The seq of the first of them, or of the next message when there is none."""
+        return self.held.resumable.memory.next_seq - len(self.tail)
 
     async def messages(
         self, first_seq: int = 0, last_seq: int | None = None, *, expand: bool = False
@@ -73,7 +74,7 @@ class Past:
         last = last if last_seq is None else min(last, last_seq)
         async for message in self._archived(first_seq, min(last, self.tail_seq - 1)):
             yield await self._whole(message) if expand else message
-        for message in self._tail:
+        for message in self.tail:
             if first_seq <= message.seq <= last:
                 yield await self._whole(message) if expand else message
 

@@ -35,6 +35,14 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "perdure.errors",
     ),
     "perdure.past": ("perdure.archive", "perdure.memory", "perdure.contract", "perdure.errors"),
+    "perdure.recall": (
+        "perdure.recall",
+        "perdure.memory",
+        "perdure.contract",
+        "perdure.archive",
+        "perdure.model.tokens",
+        "perdure.errors",
+    ),
     "workflows": ("workflows", "perdure.memory", "perdure.contract", "perdure.entrance"),
     "activities": (
         "activities",
@@ -45,6 +53,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "perdure.archive",
         "perdure.past",
         "perdure.tools",
+        "perdure.recall",
         "perdure.errors",
     ),
     "perdure.local": ("perdure.local", "perdure.errors"),

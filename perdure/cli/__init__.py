@@ -23,6 +23,7 @@ from perdure.cli.listing import list_
 from perdure.cli.look import context, memory, status
 from perdure.cli.output import readable
 from perdure.cli.past import compactions, show_, transcript
+from perdure.cli.recalling import recall
 from perdure.cli.replaying import replay
 from perdure.cli.sending import send
 from perdure.cli.serving import serve, worker
@@ -56,6 +57,7 @@ _PANELS: dict[str, dict[str, Callable[..., Any]]] = {
         "compactions": compactions,
         "show": show_,
         "transcript": transcript,
+        "recall": recall,
         "verify": verify,
         "replay": replay,
         "tools": tools,

@@ -74,17 +74,17 @@ def _of_word(raw: str) -> tuple[str, ...]:
 
 def stem(word: str) -> str:
     """Cuts the common English endings from a folded word, so that its forms are one term."""
-    if len(word) < 4 or not word.isascii() or not word.isalpha():
+    if len(word) < 4 or not (word.isascii() and word.isalpha()):
         return word
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word[: -len(ending)]
+            word = word[: -len(ending)] + ("y" if ending in ("ied", "ies") else "")
             break
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
-        word = word[:-1]
-    if word[-1] == "e" and len(word) > 3:
-        word = word[:-1]
-    return word[:-1] + "i" if word[-1] == "y" and len(word) > 3 else word
+    if len(word) < 4:
+        return word
+    if word[-1] == word[-2] and word[-1] not in "lsz":
+        return word[:-1]
+    return word[:-1] + "i" if word[-1] == "y" else word.removesuffix("e")
 
 
 _ENDINGS = ("ingly", "edly", "ings", "ing", "ied", "ies", "ed", "es", "ly", "s")

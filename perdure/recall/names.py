@@ -34,8 +34,9 @@ def bearer(word: str, mentions: Iterable[tuple[str, str]]) -> str | None:
     said = {"user": 0, "assistant": 0}
     calls = {"user": 0, "assistant": 0}
     for role, text in mentions:
-        said[role] += bool(whole.search(text))
-        calls[role] += bool(called.search(text))
+        if whole.search(text):
+            said[role] += 1
+            calls[role] += bool(called.search(text))
     caller = max(said, key=lambda role: said[role])
     if calls[caller] < ADDRESSED or 2 * calls[caller] < said[caller]:
         return None
