@@ -12,10 +12,10 @@ from perdure.archive.reading import within
 from perdure.archive.records import ChainKey
 from perdure.memory.terms import terms as terms_of
 
-CANDIDATES = 200
+CANDIDATES = 100
 REACH = 5
 """How many messages before and after a candidate come with it."""
-MOST_HITS = 3_000
+MOST_HITS = 2_000
 """Messages that are looked at for one term. What stands in more says little about any of them."""
 MOST_TERMS = 32
 _BATCH = 500

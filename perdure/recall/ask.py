@@ -64,7 +64,7 @@ async def recall(
         tail,
         before=tail[0].seq if before is None and tail else before,
         # More than there is room for: one that is too long is passed over for the next.
-        most=max(GLANCE_TOKENS, limit_tokens // 10),
+        most=max(GLANCE_TOKENS, limit_tokens // 16),
     )
     found = await (from_entries(asked, level) if level else from_messages(asked))
     if not found.excerpts:

@@ -6,7 +6,7 @@ from datetime import datetime
 from perdure.recall.found import Excerpt
 
 Count = Callable[[str], int]
-LEAST = 8
+LEAST = 16
 """Tokens under which no excerpt is worth looking for."""
 
 

@@ -8,9 +8,7 @@ from perdure.errors import ConversationNotFound
 from tests.archive_flow.conftest import TIGHT_CONFIG, Opening, diary
 
 
-async def test_old_and_new_messages_are_found(
-    client: Client, opening: Opening, fresh: str
-) -> None:
+async def test_old_and_new_messages_are_found(client: Client, opening: Opening, fresh: str) -> None:
     conversation = await opening(TIGHT_CONFIG)
     source = diary(40)
     await conversation.import_messages(source)

@@ -65,14 +65,15 @@ def test_an_excerpt_is_the_sentences_around_the_words() -> None:
     text = "It rained. " * 60 + "The oven is from Hallmoor. " + "It snowed. " * 60
     found = excerpt(text, {"oven": 1.0}, 20, count)
     assert "The oven is from Hallmoor." in found
-    assert found.startswith("... ") and found.endswith(" ...")
+    assert found.startswith("... ")
+    assert found.endswith(" ...")
     assert count(found) <= 20
     assert excerpt("Short.", {}, 20, count) == "Short."
 
 
 @given(TEXTS.map(lambda text: text * 5), st.integers(30, 80))
 def test_an_excerpt_never_has_more_tokens_than_it_may(text: str, most: int) -> None:
-    held = {term: 1.0 for term in terms(text)[-3:]}
+    held = dict.fromkeys(terms(text)[-3:], 1.0)
     assert count(excerpt(text, held, most, count)) <= most
 
 
