@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from functools import lru_cache
 
 from perdure.memory.extract.common import STOP_WORDS
 
@@ -63,13 +62,14 @@ def _pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
-@lru_cache(maxsize=50_000)
-def _of_word(raw: str) -> tuple[str, ...]:
+def _of_word(raw: str) -> list[str]:
+    if raw.isalpha():
+        return [] if raw in _SILENT else [stem(raw)[:LONGEST]]
     word = _APOSTROPHE.sub("", raw)
     parts = [part for part in _JOINT.split(word) if part]
     whole = "".join(parts)
     written = parts if len(parts) == 1 else [whole, *parts]
-    return tuple(stem(w)[:LONGEST] for w in written if w not in _SILENT)
+    return [stem(w)[:LONGEST] for w in written if w not in _SILENT]
 
 
 def stem(word: str) -> str:

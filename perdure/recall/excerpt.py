@@ -21,7 +21,7 @@ def excerpt(text: str, weights: Mapping[str, float], most: int, count: Count) ->
     parts = list(sentences(text))
     scores = [sum(weights.get(t, 0.0) for t in set(terms(part))) for part in parts]
     first = last = max(range(len(parts)), key=lambda i: (scores[i], -i))
-    if count(parts[first]) > most:
+    if count(_joined(parts, first, last)) > most:
         return _cut(parts[first], weights, most, count)
     while True:
         sides = [i for i in (first - 1, last + 1) if 0 <= i < len(parts)]

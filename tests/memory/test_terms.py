@@ -1,7 +1,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from perdure.memory.terms import LONGEST, stem, terms
 from tests.support.conversations import TEXTS
@@ -44,6 +44,7 @@ def test_forms_of_an_english_word_have_one_stem(forms: tuple[str, ...]) -> None:
     assert len({stem(form) for form in forms}) == 1
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_composed_decomposed_and_compatible_forms_are_the_same(text: str) -> None:
     found = terms(text)

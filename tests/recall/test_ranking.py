@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from perdure.archive.searching import Document
@@ -71,6 +71,8 @@ def test_an_excerpt_is_the_sentences_around_the_words() -> None:
     assert excerpt("Short.", {}, 20, count) == "Short."
 
 
+@settings(deadline=None)
+@example("0:\x1e0:\x81\xcf\U00010000\U00010000\U00010000\U00010000\U000134ce" * 5, 30)
 @given(TEXTS.map(lambda text: text * 5), st.integers(30, 80))
 def test_an_excerpt_never_has_more_tokens_than_it_may(text: str, most: int) -> None:
     held = dict.fromkeys(terms(text)[-3:], 1.0)
@@ -98,6 +100,7 @@ EXCERPTS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(EXCERPTS, st.integers(50, 500))
 def test_what_is_chosen_fits(ranked: list[Excerpt], limit: int) -> None:
     found = chosen(ranked, limit, count)
