@@ -13,9 +13,11 @@ from activities.counting import Counting
 from activities.replying import Replying
 from activities.tools import CallingTools
 from perdure.archive import Archive
+from perdure.archive.moments import Moment
 from perdure.errors import ArchiveUnavailable, SettingsError
 from perdure.model import Pool, Providers, prices
 from perdure.replay import ReplayReport, fetch_chain, replay_histories
+from perdure.rewinding import rewound
 from perdure.settings import Settings, default_model
 from perdure.tools.registry import worker_tools
 from workflows.conversation import ConversationWorkflow
@@ -87,3 +89,13 @@ async def replay(client: Client, conversation_id: str) -> ReplayReport:
     histories, missing = await fetch_chain(client, conversation_id)
     report = await replay_histories(histories, WORKFLOWS, [GuardInterceptor()])
     return report.model_copy(update={"missing": missing})
+
+
+async def sent(
+    client: Client, conversation_id: str, turn: int, step: int | None = None
+) -> Moment | None:
+    """What a model was sent in a turn, replayed from the history; none where that is gone.
+
+    Raises Refused and PerdureError like `rewound`.
+    """
+    return await rewound(client, conversation_id, turn, step, WORKFLOWS, [GuardInterceptor()])

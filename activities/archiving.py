@@ -7,6 +7,8 @@ from datetime import datetime
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.forking import forked, share
+from activities.heartbeat import heartbeating
 from activities.material import fetch
 from perdure.archive import Archive, Batch, Chain, ChainKey
 from perdure.archive.claims import claim
@@ -25,6 +27,7 @@ from perdure.contract import (
 )
 from perdure.errors import ArchiveConflict
 from perdure.memory.blocks import Block
+from perdure.memory.event import Event
 from perdure.memory.message import Message
 
 
@@ -54,17 +57,11 @@ class Archiving:
             observations=[row.observation for row in rows],
             ledger={row.n: row for row in rows},
             replies={reply["turn"]: reply for reply in found["replies"]},
+            events=[Event.model_validate(event) for event in found["events"]],
         )
         try:
             if ref.parent is not None:
-                until = ref.parent.until
-                await self._archive.fork(
-                    _key(ref.parent.chain),
-                    key,
-                    until_seq=until.seq - 1,
-                    until_turn=until.turn - 1,
-                    until_row=until.row - 1,
-                )
+                await share(self._archive, _key(ref.parent.chain), key, ref.parent.until)
             await self._archive.save(batch)
             if ref.closing:
                 await self._archive.close_chain(key, json.dumps(found["resumable"]))
@@ -84,11 +81,17 @@ class Archiving:
 
     @activity.defn(name=OPEN)
     async def open(self, ref: OpenRef) -> OpenResult:
-        """What the closed conversation of this id left, with `ref.chain` as its continuation.
+        """What `ref.fork` or the closed conversation of this id left, for `ref.chain` to go on.
 
         Asked again by the same chain, after a retry or a reset, it goes on from the same one.
         """
         key = _key(ref.chain)
+        async with heartbeating():
+            if ref.fork is not None:
+                return await forked(self._archive, key, ref.fork)
+            return await self._resumed(key)
+
+    async def _resumed(self, key: ChainKey) -> OpenResult:
         chains = await self._archive.chains(key.namespace, key.conversation)
         mine = next((c for c in chains if c.key == key), None)
         if mine is not None:

@@ -6,7 +6,9 @@ The history then holds a reference instead of the material, so it grows by new t
 import json
 from typing import Any
 
+from pydantic import BaseModel
 from temporalio import activity
+from temporalio.client import WorkflowHandle
 
 from perdure.contract import (
     MATERIAL,
@@ -34,11 +36,16 @@ async def fetch(ref: Ref) -> Any:
     handle = activity.client().get_workflow_handle(
         info.workflow_id or "", run_id=info.workflow_run_id
     )
-    text, size = "", 1
+    return await read(handle, ref)
+
+
+async def read(handle: WorkflowHandle[Any, Any], ref: BaseModel) -> Any:
+    """The material that `ref` names in a workflow, or None when it changes while it is read."""
+    text, size, digest = "", 1, ""
     while len(text) < size:
         query = MaterialQuery(of=ref.model_dump(mode="json"), offset=len(text))
         page = await handle.query(MATERIAL, query, result_type=MaterialPage)
-        if text and page.size != size:
+        if text and page.sha256 != digest:
             return None
-        text, size = text + page.text, page.size
+        text, size, digest = text + page.text, page.size, page.sha256
     return json.loads(text)

@@ -24,7 +24,7 @@ from perdure.memory.project import project
 from perdure.memory.state import append
 from perdure.memory.wire import sha256
 from workflows.inbox import settle, take_message
-from workflows.state import Carried, ConversationState, KeptReply
+from workflows.state import Carried, ConversationState, KeptReply, TurnState
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 # Characters of English prose in a token, as cl100k counts it.
@@ -83,7 +83,15 @@ class Talk:
         self._say("user", queued.content, now)
         self._make_room(now)
         context = self.spent.timed("project", project, state.memory, "Be brief.", 3)
-        self.spent.timed("hash", lambda: context.sha256)
+        digest = self.spent.timed("hash", lambda: context.sha256)
+        asked = TurnState(
+            turn=state.turns,
+            step=1,
+            seq=state.memory.next_seq - 1,
+            message_id=queued.id,
+            sha256=digest,
+        )
+        state.record_sent(asked, context.tokens)
         content: list[Block] = [{"type": "text", "text": passage(f"reply {state.turns}", REPLY)}]
         seq = state.memory.next_seq
         self._say("assistant", content, now)
@@ -95,6 +103,7 @@ class Talk:
         state.remember_reply(
             KeptReply(turn=state.turns, seq=seq, stop_reason="end_turn", content=content, at=now)
         )
+        state.record_turned(asked)
 
     def _say(self, role: Role, content: list[Block], now: datetime) -> None:
         tokens = len(content[0]["text"]) // CHARS
@@ -129,7 +138,10 @@ class Talk:
             state.totals.compactions += 1
         # What is archived may leave the windows of the state.
         state.archived = Marks(
-            seq=state.memory.next_seq, row=state.totals.compactions, turn=state.turns
+            seq=state.memory.next_seq,
+            row=state.totals.compactions,
+            turn=state.turns,
+            event=state.events,
         )
 
 

@@ -13,6 +13,7 @@ from perdure.memory.blocks import (
     Block,
 )
 from perdure.memory.compact import Compacted, Part
+from perdure.memory.event import Event
 from perdure.memory.message import Role
 from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
@@ -307,11 +308,12 @@ class Counts(Wire):
 
 
 class Marks(Wire):
-    """How far something reaches in a conversation: before this message, ledger row and turn."""
+    """How far something reaches: before this message, ledger row, turn and event."""
 
     seq: int = 0
     row: int = 0
     turn: int = 0
+    event: int = 0
 
 
 class Parent(Wire):
@@ -321,14 +323,28 @@ class Parent(Wire):
     until: Marks
 
 
+class Fork(Wire):
+    """What a conversation may begin as: another one, as a turn had left it.
+
+    Stands as `fork` in the argument of the workflow, beside a configuration or alone.
+    """
+
+    conversation: Annotated[str, Field(min_length=1)]
+    turn: Annotated[int, Field(ge=1)]
+
+
 class OpenRef(Wire):
-    """Asks the archive for a closed conversation of this id, for the new `chain` to go on."""
+    """Asks the archive for a past for the new `chain` to go on from.
+
+    That of a closed conversation of this id, or what `fork` names.
+    """
 
     chain: str
+    fork: Fork | None = None
 
 
 class Resumed(Wire):
-    """What a closed conversation left for the next one of its id.
+    """What a conversation left for the one that goes on from it.
 
     `config` is for a start that brings none of its own.
     """
@@ -336,13 +352,16 @@ class Resumed(Wire):
     memory: Memory
     turns: int
     rows: int
+    events: int = 0
     config: ConversationConfig | None = None
     calibration: int = 1_000
 
     @property
     def marks(self) -> Marks:
         """The end of all that it speaks of."""
-        return Marks(seq=self.memory.next_seq, row=self.rows, turn=self.turns + 1)
+        return Marks(
+            seq=self.memory.next_seq, row=self.rows, turn=self.turns + 1, event=self.events
+        )
 
 
 class OpenResult(Wire):
@@ -413,6 +432,7 @@ class Held(Wire):
     resumable: Resumed
     ledger: list[LedgerRow] = []
     replies: list[dict[str, Any]] = []
+    events: list[Event] = []
     queued: int = 0
 
 

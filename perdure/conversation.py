@@ -12,6 +12,7 @@ from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
     WorkflowExecutionStatus,
+    WorkflowFailureError,
     WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
@@ -22,6 +23,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.archive import Archive, Piece
 from perdure.archive.claims import claim, unclaim
+from perdure.archive.moments import Moment, moment
 from perdure.batches import parse_import, split_import
 from perdure.contract import (
     AWAITING_APPROVAL,
@@ -45,12 +47,14 @@ from perdure.errors import (
     ConversationClosed,
     ConversationExists,
     ConversationNotFound,
+    PerdureError,
     Refused,
     TurnFailed,
 )
 from perdure.memory.blocks import Block, ContentError, to_blocks, to_text
+from perdure.memory.difference import Difference, difference
 from perdure.memory.message import Message, Role
-from perdure.past import PAGE_ROWS, SHOWN_MESSAGES, Past, Shown, closed_past
+from perdure.past import PAGE_ROWS, SHOWN_MESSAGES, Past, Shown, archived_past
 from perdure.recall import LIMIT_TOKENS, Recalled, recall
 from perdure.served import served
 from perdure.watching import Order, until
@@ -435,10 +439,82 @@ class Conversation:
 
     # Looking
 
-    async def context(self, max_tokens: int | None = None) -> dict[str, Any]:
-        """What the model would be sent now: `{system, messages, tokens, sha256, turn}`."""
+    async def context(
+        self, max_tokens: int | None = None, *, at: int | None = None, step: int | None = None
+    ) -> dict[str, Any]:
+        """What the model would be sent now: `{system, messages, tokens, sha256, turn}`.
+
+        `at` asks for what it was sent in a turn, with `step` and `source`; see `moment`.
+        """
+        if at is not None:
+            return (await self.moment(at, step)).as_json()
         payload = None if max_tokens is None else {"max_tokens": max_tokens}
         return await self._query("context", payload, dict)
+
+    async def moment(self, turn: int, step: int | None = None) -> Moment:
+        """What a model was sent in a turn, in its last step or another, with its memory.
+
+        Rebuilt from the archive and the workflow, and checked against the hash that was
+        recorded when it was sent. Raises Refused when there was no such turn or step.
+        """
+        past = await self.past()
+        if past.archive is None:
+            raise ArchiveMissing(
+                f"what {self.id} sent in turn {turn} stands in the archive of its worker; set "
+                "PERDURE_DATABASE_URL"
+            )
+        turned = await past.turned(turn)
+        if turned is None:
+            raise Refused(f"{self.id}: {past.unknown(turn)}")
+        return await moment(past, turned, step)
+
+    async def diff(self, before: int, after: int) -> Difference:
+        """What changed between the contexts that were sent in two turns; see `moment`."""
+        was, now = await self.moment(before), await self.moment(after)
+        return difference(was.memory, was.context, now.memory, now.context)
+
+    async def fork(self, at: int, as_: str | None = None) -> "Conversation":
+        """A new conversation that goes on from how a turn had left this one, which stays as it is.
+
+        It shares the archived past and copies nothing. Its id is `as_`, by default this one's
+        with the turn behind it. Raises ConversationExists when that is taken, Refused when there
+        was no such turn.
+        """
+        made = Conversation(self._client, as_ or f"{self.id}-{at}", self._task_queue, self._archive)
+        try:
+            await self._client.start_workflow(
+                WORKFLOW,
+                {"fork": {"conversation": self.id, "turn": at}},
+                id=made.id,
+                task_queue=self._task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
+                static_summary=f"fork of {self.id} at turn {at}",
+                static_details=_DETAILS,
+            )
+        except WorkflowAlreadyStartedError:
+            raise ConversationExists(
+                f"there is a conversation {made.id!r} already; choose another id for the fork"
+            ) from None
+        await made._begun()
+        return made
+
+    async def _begun(self) -> None:
+        """Wait until a fork has its past. Raises Refused when it cannot have it."""
+        ended = asyncio.ensure_future(self._handle.result())
+        ready = asyncio.ensure_future(self.ready(_BUSY_SECONDS))
+        try:
+            await asyncio.wait([ended, ready], return_when=asyncio.FIRST_COMPLETED)
+            if ended.done():
+                await ended
+            if not await ready:
+                raise PerdureError(f"{self.id} waits for its archive; its status tells why")
+        except WorkflowFailureError as error:
+            raise Refused(_text(error.cause)) from None
+        finally:
+            for waiting in (ended, ready):
+                waiting.cancel()
+            await asyncio.gather(ended, ready, return_exceptions=True)
 
     async def context_text(self) -> str:
         """The same as readable text, without the system prompt."""
@@ -548,7 +624,7 @@ class Conversation:
         try:
             return Past(namespace, self.id, await self.held(), self._archive)
         except ConversationNotFound:
-            past = self._archive and await closed_past(self._archive, namespace, self.id)
+            past = self._archive and await archived_past(self._archive, namespace, self.id)
             if not past:
                 raise
             return past

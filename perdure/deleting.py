@@ -16,7 +16,7 @@ from perdure.errors import ConversationNotFound, ConversationRunning, PerdureErr
 GONE_SECONDS = 90.0
 """How long Temporal may take to remove runs that had ended: it was seen to take 35 s."""
 _LOOK_SECONDS = 0.1
-_ARCHIVED = ("chains", "messages", "observations", "ledger_rows", "replies", "blobs")
+_ARCHIVED = ("chains", "messages", "observations", "ledger_rows", "replies", "events", "blobs")
 
 
 class Deleted(BaseModel):
@@ -29,6 +29,7 @@ class Deleted(BaseModel):
     observations: int
     ledger_rows: int
     replies: int
+    events: int
     blobs: int
 
 

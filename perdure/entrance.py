@@ -10,6 +10,7 @@ from perdure.contract import (
     MESSAGE_BYTES,
     PIN_BYTES,
     ConversationConfig,
+    Fork,
     ImportBatch,
     ImportedMessage,
     UserMessage,
@@ -32,13 +33,25 @@ def sentence(error: ValidationError, subject: str) -> str:
 
 
 def parse_config(payload: Any) -> ConversationConfig:
-    """The workflow's argument; raises ContentError with one sentence."""
+    """A configuration; raises ContentError with one sentence."""
     if payload is None:
         return ConversationConfig()
     try:
         return ConversationConfig.model_validate(without_nulls(clean(payload)))
     except ValidationError as error:
         raise ContentError(sentence(error, "config")) from None
+
+
+def parse_start(payload: Any) -> tuple[ConversationConfig, Fork | None]:
+    """The workflow's argument, which may say what to fork; raises ContentError."""
+    if not isinstance(payload, Mapping) or "fork" not in payload:
+        return parse_config(payload), None
+    rest = {name: value for name, value in payload.items() if name != "fork"}
+    try:
+        fork = Fork.model_validate(without_nulls(clean(payload["fork"])))
+    except ValidationError as error:
+        raise ContentError(sentence(error, "fork")) from None
+    return parse_config(rest), fork
 
 
 def _fields(payload: Any, subject: str, allowed: tuple[str, ...]) -> dict[str, Any]:

@@ -8,10 +8,13 @@ from pydantic import BaseModel
 
 from perdure.archive import Archive, ChainKey
 from perdure.archive.claims import unclaim
+from perdure.archive.moments import no_such_turn
 from perdure.contract import Held, LedgerRow, Resumed, row_view
 from perdure.errors import ArchiveError, ArchiveMissing, Refused
+from perdure.memory.event import Event
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
+from perdure.memory.state import Memory
 from perdure.memory.stored import is_stored
 
 PAGE_MESSAGES = 200
@@ -37,14 +40,16 @@ class Shown(BaseModel):
 class Past:
     """One conversation at the moment when `held` was read.
 
-    Without an archive it ends where the workflow's own memory begins. Its methods raise
-    `ArchiveUnavailable` while the database is away.
+    Without an archive it ends where the workflow's own memory begins. Not `whole`: it was never
+    closed and Temporal has forgotten it, so what had not been archived is lost. Its methods
+    raise `ArchiveUnavailable` while the database is away.
     """
 
     namespace: str
     conversation: str
     held: Held
     archive: Archive | None
+    whole: bool = True
 
     @property
     def key(self) -> ChainKey:
@@ -158,6 +163,35 @@ class Past:
             if self.archive is None or reply["turn"] >= archived:
                 yield reply
 
+    async def events(self, before: int, *, turns: bool = False) -> list[Event]:
+        """The events with a number under `before`, in order.
+
+        Without `turns` only those that changed the context.
+        """
+        archived = self.held.archived.event
+        found: list[Event] = []
+        if self.archive is not None:
+            found = await self.archive.events(self.key, min(before, archived), turns=turns)
+        held = [e for e in self.held.events if archived <= e.n < before]
+        return found + [e for e in held if turns or e.turned is None]
+
+    async def turned(self, turn: int) -> Event | None:
+        """The event that ended a turn, or none."""
+        for event in self.held.events:
+            if event.turned is not None and event.turned.turn == turn:
+                return event
+        found = await self.archive.turned(self.key, turn) if self.archive else None
+        return found if found and found.n < self.held.archived.event else None
+
+    def unknown(self, turn: int) -> str:
+        """Why there is nothing to know of a turn."""
+        if self.whole:
+            return no_such_turn(self.held, turn)
+        return (
+            f"turn {turn} was not archived before Temporal forgot the conversation; the last one "
+            f"that was is {self.held.resumable.turns:,}"
+        )
+
     async def compactions(self, before: int | None, limit: int) -> list[dict[str, Any]]:
         """The same as the query `compactions` gives them, with every text that is known."""
         return [row_view(row) for _, row in await self.rows(before, limit)]
@@ -188,12 +222,19 @@ class Past:
         return {**found, "content": content, "text": text}
 
 
-async def closed_past(archive: Archive, namespace: str, conversation: str) -> Past | None:
-    """A closed conversation as the archive alone knows it, when Temporal keeps it no more."""
-    chain = await archive.latest_chain(namespace, conversation, closed=True)
-    snapshot = await archive.snapshot(chain.key) if chain else None
-    if chain is None or snapshot is None:
+async def archived_past(archive: Archive, namespace: str, conversation: str) -> Past | None:
+    """A conversation as the archive alone knows it, when Temporal keeps it no more."""
+    chain = await archive.latest_chain(namespace, conversation)
+    if chain is None:
         return None
-    resumable = Resumed.model_validate_json(snapshot)
-    held = Held(chain=chain.key.chain, archived=resumable.marks, resumable=resumable)
-    return Past(namespace, conversation, held, archive)
+    snapshot = await archive.snapshot(chain.key)
+    if snapshot is not None:
+        resumable = Resumed.model_validate_json(snapshot)
+        held = Held(chain=chain.key.chain, archived=resumable.marks, resumable=resumable)
+        return Past(namespace, conversation, held, archive)
+    marks = await archive.marks(chain.key)
+    known = Resumed(
+        memory=Memory(next_seq=marks.seq), turns=marks.turn - 1, rows=marks.row, events=marks.event
+    )
+    held = Held(chain=chain.key.chain, archived=marks, resumable=known)
+    return Past(namespace, conversation, held, archive, whole=False)

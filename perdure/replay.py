@@ -6,7 +6,7 @@ and the state that each run hands to the next.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,7 +67,8 @@ def _plain(value: Any) -> Any:
     return without_nulls(value)
 
 
-def _decoded(payloads: Payloads) -> Any:
+def decoded(payloads: Payloads) -> Any:
+    """The first value of recorded payloads, as JSON without nulls; bytes if it is not JSON."""
     if not payloads.payloads:
         return None
     data = payloads.payloads[0].data
@@ -83,21 +84,21 @@ def _recorded(events: Sequence[HistoryEvent]) -> _Run:
     for event in events:
         which = event.WhichOneof("attributes")
         if which == "workflow_execution_started_event_attributes":
-            run.received = _decoded(event.workflow_execution_started_event_attributes.input)
+            run.received = decoded(event.workflow_execution_started_event_attributes.input)
         elif which == "activity_task_scheduled_event_attributes":
             scheduled = event.activity_task_scheduled_event_attributes
             kinds[event.event_id] = scheduled.activity_type.name
-            run.scheduled.append((scheduled.activity_type.name, _decoded(scheduled.input)))
+            run.scheduled.append((scheduled.activity_type.name, decoded(scheduled.input)))
         elif which == "activity_task_completed_event_attributes":
             completed = event.activity_task_completed_event_attributes
             if kinds[completed.scheduled_event_id] in (OBSERVE, REFLECT):
-                compacted = _decoded(completed.result).get("compacted")
+                compacted = decoded(completed.result).get("compacted")
                 if compacted is not None:
                     run.summaries[compacted["identity"]] = sha256(
                         body(compacted["content"], compacted.get("facts", []))
                     )
         elif which == "workflow_execution_continued_as_new_event_attributes":
-            run.handed_on = _decoded(
+            run.handed_on = decoded(
                 event.workflow_execution_continued_as_new_event_attributes.input
             )
     return run
@@ -144,6 +145,25 @@ async def fetch_chain(client: Client, id: str) -> tuple[list[WorkflowHistory], l
     Raises ConversationNotFound.
     """
     histories: list[WorkflowHistory] = []
+    missing: list[str] = []
+    async for run_id, history in runs(client, id):
+        if history is None:
+            missing.append(run_id)
+        else:
+            histories.insert(0, history)
+    if not histories:
+        raise ConversationNotFound(f"there is no conversation {id!r}")
+    return histories, missing
+
+
+async def runs(
+    client: Client,
+    id: str,  # noqa: A002
+) -> AsyncIterator[tuple[str, WorkflowHistory | None]]:
+    """The runs of a conversation, newest first, until one whose history is removed: none for it.
+
+    Nothing at all when Temporal does not know the conversation.
+    """
     run_id: str | None = None
     while run_id != "":
         try:
@@ -151,13 +171,12 @@ async def fetch_chain(client: Client, id: str) -> tuple[list[WorkflowHistory], l
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise
-            if run_id is None:
-                raise ConversationNotFound(f"there is no conversation {id!r}") from None
-            return histories, [run_id]
-        histories.insert(0, history)
+            if run_id is not None:
+                yield run_id, None
+            return
+        yield history.run_id, history
         started = history.events[0].workflow_execution_started_event_attributes
         run_id = started.continued_execution_run_id
-    return histories, []
 
 
 async def replay_histories(

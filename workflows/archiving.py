@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 from perdure.contract import (
     ARCHIVE,
@@ -13,10 +13,12 @@ from perdure.contract import (
     CLAIM,
     INLINE_BYTES,
     OPEN,
+    REFUSED,
     ArchiveRef,
     Claimed,
     ClaimRef,
     ConversationConfig,
+    Fork,
     Marks,
     OpenRef,
     OpenResult,
@@ -32,6 +34,9 @@ from workflows.failure import kind, reason
 from workflows.state import ConversationState
 
 _ATTEMPT = timedelta(seconds=30)
+# A fork may have to read and write a long past.
+_OPENING = timedelta(minutes=5)
+_HEARTBEAT = timedelta(seconds=10)
 # A database that is down is noticed within seconds; the workflow then tries again later.
 _RETRIES = RetryPolicy(maximum_attempts=2)
 _LONGEST_PAUSE_SECONDS = 10
@@ -48,7 +53,7 @@ def leaving(state: ConversationState, plan: Plan) -> Marks:
     """The marks up to which must be archived before the sources of `plan` may leave."""
     observed = [part.last_seq + 1 for part in plan.parts if part.level == 1]
     now = state.archivable
-    return Marks(seq=max([state.archived.seq, *observed]), row=now.row, turn=now.turn)
+    return now.model_copy(update={"seq": max([state.archived.seq, *observed])})
 
 
 async def archive(state: ConversationState, end: Marks, *, closing: bool = False) -> None:
@@ -118,10 +123,11 @@ async def claimed(accepted: str, contents: list[list[Block]]) -> list[list[Block
     return result.contents
 
 
-async def open_chain(state: ConversationState) -> None:
-    """Go on from the closed conversation of this id, if the archive has one.
+async def open_chain(state: ConversationState, fork: Fork | None) -> None:
+    """Go on from what `fork` names, or from the closed conversation of this id, if there is one.
 
-    Waits for the database: a conversation that has a past must not start without it.
+    Waits for the database: a conversation that has a past must not start without it. Raises
+    ApplicationError, which ends the workflow, when there is nothing to fork like that.
     """
     # Not the run's own id, which a reset changes: what was archived stays this chain's.
     state.chain = workflow.info().first_execution_run_id
@@ -129,23 +135,30 @@ async def open_chain(state: ConversationState) -> None:
         try:
             opened: OpenResult = await workflow.execute_activity(
                 OPEN,
-                OpenRef(chain=state.chain),
+                OpenRef(chain=state.chain, fork=fork),
                 result_type=OpenResult,
-                start_to_close_timeout=_ATTEMPT,
+                start_to_close_timeout=_OPENING,
+                heartbeat_timeout=_HEARTBEAT,
                 retry_policy=_RETRIES,
                 summary="look for an earlier life",
             )
             break
         except ActivityError as error:
+            if kind(error) == REFUSED:
+                raise ApplicationError(reason(error), type=REFUSED, non_retryable=True) from error
             state.note(workflow.now(), f"starting waits for the archive: {reason(error)}")
             await workflow.sleep(pause)
     if opened.note is not None:
         state.note(workflow.now(), opened.note)
     if (before := opened.resumed) is not None:
-        memory = without_open_calls(unpin_passing(before.memory), workflow.now())
-        state.memory, state.turns = memory, before.turns
+        unpinned = unpin_passing(before.memory)
+        state.memory, state.turns = without_open_calls(unpinned, workflow.now()), before.turns
         state.totals.compactions = before.rows
         state.calibration = before.calibration
         state.archived = before.marks
+        if unpinned is not before.memory:
+            state.record(unpinned=True)
         if before.config is not None and state.config == ConversationConfig():
             state.config = before.config
+    if state.config != ((before and before.config) or ConversationConfig()):
+        state.record(config=state.config.model_dump(mode="json", exclude_defaults=True))

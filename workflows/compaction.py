@@ -133,6 +133,7 @@ def _take_in_part(state: ConversationState, plan: Plan, part: Part, outcome: Out
     if outcome.compacted is None:
         return "its source had changed"
     now, open_seq = workflow.now(), state.turn.seq if state.turn else None
+    before = state.memory
     try:
         state.memory, entry = apply(state.memory, part, outcome.compacted, now, open_seq=open_seq)
     except (StalePart, NoProgress) as error:
@@ -155,5 +156,8 @@ def _take_in_part(state: ConversationState, plan: Plan, part: Part, outcome: Out
             usage=outcome.usage,
         )
     )
+    passing = [p.seq for p in state.memory.pins if p.passing and p not in before.pins]
+    if passing:
+        state.record(passing=passing)
     state.totals.compactions += 1
     return None

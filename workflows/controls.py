@@ -39,6 +39,7 @@ def configure(state: ConversationState, payload: Any) -> ConversationConfig:
     # A yes that was to be remembered holds until its tool's rule changes.
     old, new = before.approvals, state.config.approvals
     state.approved = [name for name in state.approved if old.get(name) == new.get(name)]
+    state.record(config=state.config.model_dump(mode="json", exclude_defaults=True))
     return state.config
 
 
@@ -47,9 +48,12 @@ def pin_down(state: ConversationState, control: Control) -> None:
     wanted = control.payload
     if isinstance(wanted, str):
         tokens = upper_estimate([{"type": "text", "text": wanted}])
-        state.memory = pin(state.memory, wanted, control.at, tokens)
+        before, state.memory = state.memory, pin(state.memory, wanted, control.at, tokens)
+        if state.memory is not before:
+            state.record(noted=state.memory.pins[-1])
     elif any(m.seq == wanted for m in state.memory.messages):
         state.memory = mark(state.memory, wanted, pinned=True)
+        state.record(pinned=wanted)
     else:
         raise ContentError(f"message {wanted} is not word for word in the context")
 

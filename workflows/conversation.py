@@ -20,11 +20,12 @@ with workflow.unsafe.imports_passed_through():
         REPLY,
         TURN_FAILED,
         WORKFLOW,
+        Fork,
         MaterialPage,
         MaterialQuery,
         Receipt,
     )
-    from perdure.entrance import parse_batch, parse_config, parse_user_message, reconfigured
+    from perdure.entrance import parse_batch, parse_start, parse_user_message, reconfigured
     from perdure.memory.blocks import ContentError
     from perdure.memory.project import context_text
     from perdure.memory.state import Memory
@@ -73,6 +74,7 @@ class ConversationWorkflow:
         self._draining = False
         self._watching = False
         self._running: str | None = None
+        self._fork: Fork | None = None
         self._tickets: list[Ticket] = []
         self._steps_here = 0
         self._material: tuple[object, Memory, str] | None = None
@@ -83,7 +85,7 @@ class ConversationWorkflow:
         self._begin(payload)
         if not self.state.chain:
             self._running = "open"
-            await open_chain(self.state)
+            await open_chain(self.state, self._fork)
             self._running = None
         while True:
             await self._wait_for_work()
@@ -105,9 +107,14 @@ class ConversationWorkflow:
             self.state = Carried.model_validate(plain(payload)).carried
             self._room = Room(self.state)
         else:
+            start = None
             try:
-                self.state.config = parse_config(plain(payload))
+                start = plain(payload)
+                self.state.config, self._fork = parse_start(start)
             except ContentError as error:
+                if isinstance(start, dict) and "fork" in start:
+                    # Without its past it would be another conversation than was asked for.
+                    raise _refusal(str(error)) from None
                 self.note(f"started with the default configuration: {error}")
         self._ready = True
 

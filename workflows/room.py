@@ -57,12 +57,14 @@ class Room:
         """
         state, turn, policy = self._state, self._state.turn, budgets(self._state)
         if self._flight is None and is_due(state.memory, policy):
+            before = state.memory
             state.memory = elide(
                 state.memory,
                 policy,
                 open_seq=turn.seq if turn else None,
                 step_seq=turn.newest if turn else None,
             )
+            state.record_elided(before)
 
     def tidy(self) -> None:
         """Between steps: elide, and start the compaction that is due, in the background."""

@@ -15,6 +15,7 @@ from perdure.contract import (
     Usage,
 )
 from perdure.memory.blocks import Block
+from perdure.memory.event import Event, Sent, TurnEnd
 from perdure.memory.state import Memory
 from workflows.ledger import Row, packed, unpacked
 
@@ -103,6 +104,7 @@ class TurnState(BaseModel):
     its newest step, `said` the assistant's last one. `fruitless` counts the replies in a row
     from which nothing came: they paused, or no call of theirs could be carried out. `joined`
     are the ids of messages that were taken in on the way. `usage` sums that of its steps.
+    `sha256` is the hash of the context that the model is asked with, `sent` tells of those before.
     """
 
     turn: int
@@ -116,6 +118,8 @@ class TurnState(BaseModel):
     joined: list[str] = []
     interrupted: bool = False
     usage: Usage = Usage()
+    sha256: str = ""
+    sent: list[Sent] = []
 
     @property
     def can_go_on(self) -> bool:
@@ -164,7 +168,8 @@ class ConversationState(BaseModel):
     """Changed only by the workflow's one loop and by what the handlers enqueue.
 
     `calibration` is how many tokens the provider books for 1,000 that we count. `chain`
-    names this life of the conversation in the archive, `archived` how far it stands there.
+    names this life of the conversation in the archive, `archived` how far it stands there;
+    `log` holds the events that do not.
     `approved` are the tools for which a yes was to hold from then on.
     `failed_in_a_row` counts plans that failed, `unsummarised` those whose summaries did.
     """
@@ -181,6 +186,7 @@ class ConversationState(BaseModel):
     turns: int = 0
     replies: list[KeptReply] = []
     ledger: list[Row] = []
+    log: list[Event] = []
     notes: list[Note] = []
     totals: Totals = Totals()
     closing: bool = False
@@ -213,10 +219,50 @@ class ConversationState(BaseModel):
         self.ledger = [r for r in rows if r.n >= oldest]
 
     @property
+    def events(self) -> int:
+        """How many events there were."""
+        return self.log[-1].n + 1 if self.log else self.archived.event
+
+    def record(self, **what: Any) -> None:
+        """Log an event, see `Event`; drop archived ones."""
+        event = Event(n=self.events, row=self.totals.compactions, **what)
+        self.log = [e for e in [*self.log, event] if e.n >= self.archived.event]
+
+    def record_elided(self, before: Memory) -> None:
+        """Log what the memory shows less of than it did before."""
+        after = self.memory
+        if after is not before:
+            elided = {s: e for s, e in after.elided.items() if before.elided.get(s) != e}
+            self.record(elided=elided, light_from=after.light_from)
+
+    def record_sent(self, turn: TurnState, tokens: int) -> None:
+        """Note that the model was asked in a turn, with a context of so many tokens."""
+        held = self.memory
+        sent = Sent(
+            step=turn.step,
+            sha256=turn.sha256,
+            seq=held.next_seq,
+            row=self.totals.compactions,
+            event=self.events,
+            tokens=tokens,
+            version=held.version,
+        )
+        turn.sent = [*turn.sent, sent]
+
+    def record_turned(self, turn: TurnState) -> None:
+        """Log the end of a turn."""
+        seq = self.memory.next_seq
+        self.record(
+            turned=TurnEnd(turn=turn.turn, seq=seq, sent=turn.sent, calibration=self.calibration)
+        )
+
+    @property
     def archivable(self) -> Marks:
         """The end of everything that could be archived now."""
         turn = self.replies[-1].turn + 1 if self.replies else self.archived.turn
-        return Marks(seq=self.memory.next_seq, row=self.totals.compactions, turn=turn)
+        return Marks(
+            seq=self.memory.next_seq, row=self.totals.compactions, turn=turn, event=self.events
+        )
 
     def whole_row(self, row: Row) -> LedgerRow:
         """A row with its observation as it stands in the memory, if it still does."""

@@ -50,21 +50,27 @@ async def next_reply(state: ConversationState, room: Room, turn: TurnState) -> R
     for _ in range(_TRIES):
         await room.make()
         _fit_window(state, turn)
-        turn.step += 1
+        turn.step, turn.sha256 = turn.step + 1, current_context(state).sha256
         if turn.interrupted:
             # A call that is cancelled before it is sent out would end the workflow.
             return ReplyResult(stop_reason=INTERRUPTED)
         try:
             result = await _unless_interrupted(state, turn)
         except ActivityError as error:
+            _record_sent(state, turn)
             raise TurnFailure(reason(error), final=kind(error) == REQUEST_REFUSED) from error
         take_counts(state, result.counts, result.system_tokens)
         if result.status == "ok":
+            _record_sent(state, turn)
             return result
         if result.usage is not None:
             _outweigh(state, result.usage.input)
     _fit_window(state, turn)
     raise TurnFailure("the context kept changing while the model was asked", final=False)
+
+
+def _record_sent(state: ConversationState, turn: TurnState) -> None:
+    state.record_sent(turn, context_tokens(state.memory, system_tokens(state)))
 
 
 def _fit_window(state: ConversationState, turn: TurnState) -> None:
@@ -79,7 +85,8 @@ def _fit_window(state: ConversationState, turn: TurnState) -> None:
     if not counted or context_tokens(state.memory, system_tokens(state)) <= limit:
         return
     surplus = context_tokens(state.memory, system_tokens(state)) - limit
-    state.memory = shorten(state.memory, turn.newest, surplus)
+    before, state.memory = state.memory, shorten(state.memory, turn.newest, surplus)
+    state.record_elided(before)
     weight = context_tokens(state.memory, system_tokens(state))
     if weight > limit:
         raise TurnFailure(
@@ -112,7 +119,7 @@ async def _unless_interrupted(state: ConversationState, turn: TurnState) -> Repl
 def _ask_model(state: ConversationState, turn: TurnState) -> workflow.ActivityHandle[ReplyResult]:
     return workflow.start_activity(
         REPLY,
-        StepRef(turn=turn.turn, step=turn.step, sha256=current_context(state).sha256),
+        StepRef(turn=turn.turn, step=turn.step, sha256=turn.sha256),
         result_type=ReplyResult,
         start_to_close_timeout=_ATTEMPT,
         schedule_to_close_timeout=_ALL_ATTEMPTS,

@@ -50,6 +50,8 @@ async def _take(state: ConversationState) -> tuple[Queued, int]:
     state.inbox.pop(0)
     seq = state.memory.next_seq
     state.memory = append(state.memory, "user", content, queued.at, pinned=queued.pinned)
+    if queued.pinned:
+        state.record(pinned=seq)
     return queued, seq
 
 
@@ -136,7 +138,7 @@ def _end(state: ConversationState, turn: TurnState, stop_reason: str) -> list[Re
             usage=turn.usage,
         )
     )
-    _leave(state)
+    _leave(state, turn)
     return [
         Receipt(message_id=id_, turn=turn.turn, reply_seq=turn.said, stop_reason=stop_reason)
         for id_ in turn.message_ids
@@ -148,15 +150,19 @@ def _fail(state: ConversationState, turn: TurnState, failure: TurnFailure) -> li
         # What its newest step has brought is what the provider refuses: without it the rest stands.
         for seq in range(turn.newest, state.memory.next_seq):
             state.memory = mark(state.memory, seq, failed=True)
+            state.record(failed=seq)
     state.totals.failed_turns += 1
     state.note(workflow.now(), f"turn {turn.turn} failed: {failure}")
-    _leave(state)
+    _leave(state, turn)
     return [
         Receipt(message_id=id_, turn=turn.turn, stop_reason="failed", error=str(failure))
         for id_ in turn.message_ids
     ]
 
 
-def _leave(state: ConversationState) -> None:
+def _leave(state: ConversationState, turn: TurnState) -> None:
     state.turn = None
-    state.memory = unpin_passing(state.memory)
+    before, state.memory = state.memory, unpin_passing(state.memory)
+    if state.memory is not before:
+        state.record(unpinned=True)
+    state.record_turned(turn)

@@ -17,10 +17,16 @@ from perdure.contract import (
     StepRef,
     row_view,
 )
-from perdure.memory.blocks import to_text, upper_estimate
+from perdure.memory.blocks import to_text
 from perdure.memory.compact import sources
 from perdure.memory.policy import MemoryPolicy
-from perdure.memory.project import Context, context_tokens, project, project_within
+from perdure.memory.project import (
+    PROJECTIONS,
+    Context,
+    context_tokens,
+    project_within,
+    system_weight,
+)
 from perdure.memory.state import Memory
 from perdure.memory.wire import canonical_json
 from workflows.approvals import awaiting, call_block, waiting
@@ -34,9 +40,7 @@ PREVIOUS_CHARS = 600
 
 def system_tokens(state: ConversationState) -> int:
     """Tokens of the system prompt: counted, or an estimate that is never too low."""
-    if state.system_tokens is not None:
-        return state.system_tokens
-    return upper_estimate([{"type": "text", "text": state.config.system}])
+    return system_weight(state.config.system, state.system_tokens)
 
 
 def budgets(state: ConversationState) -> MemoryPolicy:
@@ -46,6 +50,7 @@ def budgets(state: ConversationState) -> MemoryPolicy:
 
 def current_context(state: ConversationState) -> Context:
     """The context as the model would be sent it now."""
+    project = PROJECTIONS[state.memory.version]
     return project(state.memory, state.config.system, system_tokens(state))
 
 
@@ -260,6 +265,11 @@ def _archive_material(state: ConversationState, ref: ArchiveRef) -> dict[str, An
             for reply in state.replies
             if start.turn <= reply.turn < end.turn
         ],
+        "events": [
+            event.model_dump(mode="json")
+            for event in state.log
+            if start.event <= event.n < end.event
+        ],
         "resumable": _resumable(state).model_dump(mode="json") if ref.closing else None,
     }
 
@@ -269,6 +279,7 @@ def _resumable(state: ConversationState) -> Resumed:
         memory=state.memory,
         turns=state.turns,
         rows=state.totals.compactions,
+        events=state.events,
         config=state.config,
         calibration=state.calibration,
     )
@@ -282,6 +293,7 @@ def _held(state: ConversationState) -> Held:
         resumable=_resumable(state),
         ledger=[state.whole_row(row) for row in state.ledger],
         replies=[r.model_dump(mode="json", exclude={"content"}) for r in state.replies],
+        events=state.log,
         queued=len(state.inbox) + len(state.controls),
     )
 

@@ -10,7 +10,8 @@ from perdure.archive import blobs, chains, pieces, reading, removal, schema, sea
 from perdure.archive.database import Database
 from perdure.archive.records import Batch, Blob, Chain, ChainKey, Piece, Removed
 from perdure.archive.searching import Filters, Matches
-from perdure.contract import LedgerRow
+from perdure.contract import LedgerRow, Marks
+from perdure.memory.event import Event
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
 
@@ -150,6 +151,25 @@ class Archive:
         async with self._connection() as connection:
             return await reading.replies(connection, key, first_turn, limit)
 
+    async def events(
+        self, key: ChainKey, before: int | None = None, *, turns: bool = True
+    ) -> list[Event]:
+        """All events with a number under `before` (none: all), in order; without `turns` only
+        those that changed the context.
+        """
+        async with self._connection() as connection:
+            return await reading.events(connection, key, before, turns)
+
+    async def turned(self, key: ChainKey, turn: int) -> Event | None:
+        """The event that ended a turn, or none."""
+        async with self._connection() as connection:
+            return await reading.turned(connection, key, turn)
+
+    async def marks(self, key: ChainKey) -> Marks:
+        """How far a chain stands in the archive: one past the last number of each kind."""
+        async with self._connection() as connection:
+            return await chains.marks(connection, key)
+
     async def chains(self, namespace: str, conversation: str) -> list[Chain]:
         """Every life of a conversation, oldest first."""
         async with self._connection() as connection:
@@ -185,11 +205,13 @@ class Archive:
         until_seq: int | None = None,
         until_turn: int | None = None,
         until_row: int | None = None,
+        until_event: int | None = None,
     ) -> Chain:
         """Make `child` a chain that shares the past of `parent` without copying it.
 
         It shares messages up to `until_seq`, replies up to `until_turn`, ledger rows and their
-        observations up to `until_row`: all included, none meaning everything. Only what is in
+        observations up to `until_row`, events up to `until_event`: all included, none meaning
+        everything. Only what is in
         the archive by now is shared - the marks of the answer say how much that is - so the
         child saves for itself what only its memory holds. Parent and child may be chains of one
         conversation (a reset, a closed one that starts again) or of two; the child's
@@ -197,7 +219,9 @@ class Archive:
         was made first; a chain that is there and has another parent is an `ArchiveConflict`.
         """
         async with self._connection() as connection:
-            return await chains.fork(connection, parent, child, until_seq, until_turn, until_row)
+            return await chains.fork(
+                connection, parent, child, until_seq, until_turn, until_row, until_event
+            )
 
     async def put_blob(
         self, namespace: str, conversation: str, data: bytes, media_type: str

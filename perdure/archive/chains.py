@@ -7,15 +7,16 @@ from typing import LiteralString
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
-from perdure.archive.lineage import END, Segment, Span, own_line
+from perdure.archive.lineage import END, Segment, Span, own_line, read_line
 from perdure.archive.records import Chain, ChainKey
 from perdure.archive.storable import refuse_unstorable
+from perdure.contract import Marks
 from perdure.errors import ArchiveConflict, ArchiveError
 
 _CHAINS = """
 select c.namespace, c.conversation, c.chain, c.created_at, c.closed_at,
     p.namespace, p.conversation, p.chain,
-    c.parent_until_seq, c.parent_until_turn, c.parent_until_row
+    c.parent_until_seq, c.parent_until_turn, c.parent_until_row, c.parent_until_event
 from perdure.chains c left join perdure.chains p on p.id = c.parent_id
 where c.namespace = %s and c.conversation = %s
 """
@@ -27,8 +28,8 @@ update perdure.chains set closed_at = now(), snapshot = %s where id = %s and clo
 """
 _FORK = """
 insert into perdure.chains (namespace, conversation, chain,
-    parent_id, parent_until_seq, parent_until_turn, parent_until_row)
-values (%s, %s, %s, %s, %s, %s, %s)
+    parent_id, parent_until_seq, parent_until_turn, parent_until_row, parent_until_event)
+values (%s, %s, %s, %s, %s, %s, %s, %s)
 on conflict (namespace, conversation, chain) do nothing
 """
 _SHARE_BLOBS = """
@@ -39,6 +40,7 @@ order by sha256 on conflict do nothing
 _LAST_SEQ = "select max(seq) from perdure.messages where chain_id = %s and seq between %s and %s"
 _LAST_TURN = "select max(turn) from perdure.replies where chain_id = %s and turn between %s and %s"
 _LAST_ROW = "select max(n) from perdure.ledger where chain_id = %s and n between %s and %s"
+_LAST_EVENT = "select max(n) from perdure.events where chain_id = %s and n between %s and %s"
 
 
 async def chains(connection: AsyncConnection, namespace: str, conversation: str) -> list[Chain]:
@@ -103,6 +105,7 @@ async def fork(
     until_seq: int | None,
     until_turn: int | None,
     until_row: int | None,
+    until_event: int | None,
 ) -> Chain:
     """See `Archive.fork`."""
     if parent == child:
@@ -114,6 +117,7 @@ async def fork(
             await _mark(connection, _LAST_SEQ, [(s, s.seqs) for s in line], until_seq),
             await _mark(connection, _LAST_TURN, [(s, s.turns) for s in line], until_turn),
             await _mark(connection, _LAST_ROW, [(s, s.rows) for s in line], until_row),
+            await _mark(connection, _LAST_EVENT, [(s, s.events) for s in line], until_event),
         ]
         where = [child.namespace, child.conversation]
         values = [*where, child.chain, line[0].chain_id, *marks]
@@ -132,6 +136,17 @@ async def fork(
                 key=child.chain,
             )
     return chain
+
+
+async def marks(connection: AsyncConnection, key: ChainKey) -> Marks:
+    """See `Archive.marks`."""
+    line = await read_line(connection, key)
+    return Marks(
+        seq=1 + await _mark(connection, _LAST_SEQ, [(s, s.seqs) for s in line], None),
+        row=1 + await _mark(connection, _LAST_ROW, [(s, s.rows) for s in line], None),
+        turn=1 + await _mark(connection, _LAST_TURN, [(s, s.turns) for s in line], None),
+        event=1 + await _mark(connection, _LAST_EVENT, [(s, s.events) for s in line], None),
+    )
 
 
 async def _mark(

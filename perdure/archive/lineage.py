@@ -19,18 +19,20 @@ on conflict (namespace, conversation, chain) do update set created_at = chains.c
 
 _LINE = """
 with recursive line as (
-    select id, parent_id, parent_until_seq, parent_until_turn, parent_until_row, 0 as depth
+    select id, parent_id, parent_until_seq, parent_until_turn, parent_until_row,
+        parent_until_event, 0 as depth
     from perdure.chains where namespace = %s and conversation = %s and chain = %s
     union all
     select c.id, c.parent_id, c.parent_until_seq, c.parent_until_turn, c.parent_until_row,
-        line.depth + 1
+        c.parent_until_event, line.depth + 1
     from line join perdure.chains c on c.id = line.parent_id
 )
-select id, parent_until_seq, parent_until_turn, parent_until_row from line order by depth
+select id, parent_until_seq, parent_until_turn, parent_until_row, parent_until_event
+from line order by depth
 """
 
-Link = tuple[int, int | None, int | None, int | None]
-"""A chain's number, and how much of its parent's messages, turns and rows it shares."""
+Link = tuple[int, int | None, int | None, int | None, int | None]
+"""A chain's number, and how much of its parent's messages, turns, rows and events it shares."""
 
 
 class Span(NamedTuple):
@@ -48,6 +50,7 @@ class Segment:
     seqs: Span
     turns: Span
     rows: Span
+    events: Span
 
 
 def segments(line: Sequence[Link]) -> list[Segment]:
@@ -56,7 +59,7 @@ def segments(line: Sequence[Link]) -> list[Segment]:
     The spans of one kind tile `0..END`: every record of a conversation stands in one place.
     """
     found = []
-    ends = [END, END, END]
+    ends = [END, END, END, END]
     for chain_id, *marks in line:
         spans = [
             Span(0 if mark is None else mark + 1, end)

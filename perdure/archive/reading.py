@@ -11,6 +11,7 @@ from psycopg.rows import TupleRow, dict_row
 from perdure.archive.lineage import END, Segment, Span, read_line
 from perdure.archive.records import ChainKey
 from perdure.contract import LedgerRow
+from perdure.memory.event import Event
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
 
@@ -45,6 +46,12 @@ select turn, reply from perdure.replies
 where chain_id = %s and turn between %s and %s order by turn limit %s
 """
 _REPLY = "select reply from perdure.replies where chain_id = %s and turn = %s"
+
+_EVENTS = """
+select event from perdure.events
+where chain_id = %s and n between %s and %s and (turn is null or %s) order by n
+"""
+_TURN = "select event from perdure.events where chain_id = %s and turn = %s and n <= %s"
 
 
 def within(span: Span, first: int, last: int) -> Span:
@@ -175,3 +182,25 @@ async def replies(
             )
             found += [(turn, json.loads(text)) for turn, text in await cursor.fetchall()]
     return found
+
+
+async def events(
+    connection: AsyncConnection, key: ChainKey, before: int | None, turns: bool
+) -> list[Event]:
+    """See `Archive.events`."""
+    found: list[Event] = []
+    for segment in reversed(await read_line(connection, key)):
+        first, last = _within(segment.events, 0, END if before is None else before - 1)
+        if first <= last:
+            cursor = await connection.execute(_EVENTS, [segment.chain_id, first, last, turns])
+            found += [Event.model_validate_json(text) for (text,) in await cursor.fetchall()]
+    return found
+
+
+async def turned(connection: AsyncConnection, key: ChainKey, turn: int) -> Event | None:
+    """See `Archive.turned`."""
+    for segment in await read_line(connection, key):
+        cursor = await connection.execute(_TURN, [segment.chain_id, turn, segment.events.last])
+        if row := await cursor.fetchone():
+            return Event.model_validate_json(row[0])
+    return None

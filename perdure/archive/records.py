@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from perdure.archive.storable import refuse_unstorable
 from perdure.contract import LedgerRow
 from perdure.errors import ArchiveError
+from perdure.memory.event import Event
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
 
@@ -38,7 +39,7 @@ class ChainKey:
 class Chain:
     """A chain as the archive knows it; it has a parent when it shares another one's past.
 
-    The three marks say how much it shares, all included; -1 is nothing of that kind.
+    The four marks say how much it shares, all included; -1 is nothing of that kind.
     """
 
     key: ChainKey
@@ -48,6 +49,7 @@ class Chain:
     parent_until_seq: int | None = None
     parent_until_turn: int | None = None
     parent_until_row: int | None = None
+    parent_until_event: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Batch:
     observations: Sequence[Observation] = ()
     ledger: Mapping[int, LedgerRow] = field(default_factory=dict)
     replies: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    events: Sequence[Event] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,4 +109,5 @@ class Removed:
     observations: int = 0
     ledger_rows: int = 0
     replies: int = 0
+    events: int = 0
     blobs: int = 0

@@ -14,18 +14,19 @@ select id from perdure.chains where namespace = %s and conversation = %s order b
 _FORKS = """
 select distinct namespace, conversation from perdure.chains
 where parent_id = any(%s) and id <> all(%s)
-    and greatest(parent_until_seq, parent_until_turn, parent_until_row) >= 0
+    and greatest(parent_until_seq, parent_until_turn, parent_until_row, parent_until_event) >= 0
 order by namespace, conversation limit 3
 """
 _DETACH = """
 update perdure.chains set parent_id = null, parent_until_seq = null, parent_until_turn = null,
-    parent_until_row = null
+    parent_until_row = null, parent_until_event = null
 where parent_id = any(%s) and id <> all(%s)
 """
 _MESSAGES = "delete from perdure.messages where chain_id = any(%s)"
 _OBSERVATIONS = "delete from perdure.observations where chain_id = any(%s)"
 _LEDGER = "delete from perdure.ledger where chain_id = any(%s)"
 _REPLIES = "delete from perdure.replies where chain_id = any(%s)"
+_EVENTS = "delete from perdure.events where chain_id = any(%s)"
 _CHAIN_ROWS = "delete from perdure.chains where id = any(%s)"
 # Locked in one order before anybody looks at their links: who stores the same bytes for
 # another conversation at this moment waits, or has already linked them.
@@ -55,13 +56,14 @@ async def delete(connection: AsyncConnection, namespace: str, conversation: str)
         observations = await removed(_OBSERVATIONS)
         ledger_rows = await removed(_LEDGER)
         replies = await removed(_REPLIES)
+        events = await removed(_EVENTS)
         chains = await removed(_CHAIN_ROWS)
         cursor = await connection.execute(_BLOBS, where)
         linked = [row[0] for row in await cursor.fetchall()]
         await connection.execute(_LINKS, where)
         await connection.execute(_PIECES, where)
         blobs = (await connection.execute(_UNLINKED, [linked])).rowcount
-    return Removed(chains, messages, observations, ledger_rows, replies, blobs)
+    return Removed(chains, messages, observations, ledger_rows, replies, events, blobs)
 
 
 async def _refuse_forks(connection: AsyncConnection, conversation: str, ids: list[int]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from perdure.archive.storable import refuse_naive, refuse_unstorable
 from perdure.contract import LedgerRow
+from perdure.memory.event import Event
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
 from perdure.memory.terms import terms
@@ -101,3 +102,11 @@ def reply_row(turn: int, reply: Mapping[str, Any]) -> Row:
     """Column reply; raises `ArchiveError`."""
     refuse_unstorable(reply, f"The reply of turn {turn}")
     return Row(turn, sha256(dict(reply)), (canonical_json(dict(reply)),))
+
+
+def event_row(event: Event) -> Row:
+    """Columns turn, event; raises `ArchiveError`."""
+    written = event.model_dump(mode="json", exclude_defaults=True)
+    refuse_unstorable(written, f"Event {event.n}")
+    turn = event.turned.turn if event.turned else None
+    return Row(event.n, sha256(written), (turn, canonical_json(written)))

@@ -8,7 +8,14 @@ from psycopg import AsyncConnection
 
 from perdure.archive.lineage import Segment, Span, own_line
 from perdure.archive.records import Batch, ChainKey
-from perdure.archive.rows import Row, ledger_row, message_row, observation_row, reply_row
+from perdure.archive.rows import (
+    Row,
+    event_row,
+    ledger_row,
+    message_row,
+    observation_row,
+    reply_row,
+)
 from perdure.errors import ArchiveConflict, ArchiveError
 
 _SHARED = """
@@ -46,6 +53,12 @@ REPLIES = Log(
     "and t.turn between s.first and s.last where t.turn = any(%(keys)s::bigint[])",
     "insert into perdure.replies (chain_id, turn, sha256, reply) values (%s, %s, %s, %s)",
 )
+EVENTS = Log(
+    "event",
+    f"select t.n, t.sha256 {_SHARED} join perdure.events t on t.chain_id = s.chain_id "
+    "and t.n between s.first and s.last where t.n = any(%(keys)s::bigint[])",
+    "insert into perdure.events (chain_id, n, sha256, turn, event) values (%s, %s, %s, %s, %s)",
+)
 _OBSERVATION_HASHES = (
     f"select t.chain_id, t.id, t.sha256 {_SHARED} join perdure.observations t "
     "on t.chain_id = s.chain_id and t.last_seq <= s.last where t.id = any(%(keys)s)"
@@ -65,12 +78,14 @@ async def save(connection: AsyncConnection, batch: Batch) -> None:
     entries = _by_key("observation", [observation_row(o) for o in batch.observations], key)
     ledger = {n: ledger_row(n, row) for n, row in batch.ledger.items()}
     replies = {turn: reply_row(turn, reply) for turn, reply in batch.replies.items()}
+    events = {event.n: event_row(event) for event in batch.events}
     async with connection.transaction():
         line = await own_line(connection, key)
         await _save_log(connection, key, MESSAGES, messages, [(s, s.seqs) for s in line])
         await _save_observations(connection, key, entries, line)
         await _save_log(connection, key, LEDGER, ledger, [(s, s.rows) for s in line])
         await _save_log(connection, key, REPLIES, replies, [(s, s.turns) for s in line])
+        await _save_log(connection, key, EVENTS, events, [(s, s.events) for s in line])
 
 
 def _by_key(noun: str, rows: Sequence[Row], key: ChainKey) -> dict[Any, Row]:

@@ -30,6 +30,7 @@ from perdure.cli.serving import serve, worker
 from perdure.cli.session import Stopped
 from perdure.cli.tools import tools
 from perdure.cli.transfer import export, restore
+from perdure.cli.travel import diff, fork
 from perdure.cli.verifying import verify
 from perdure.errors import PerdureError
 
@@ -53,6 +54,7 @@ _PANELS: dict[str, dict[str, Callable[..., Any]]] = {
         "list": list_,
         "status": status,
         "context": context,
+        "diff": diff,
         "memory": memory,
         "compactions": compactions,
         "show": show_,
@@ -62,7 +64,7 @@ _PANELS: dict[str, dict[str, Callable[..., Any]]] = {
         "replay": replay,
         "tools": tools,
     },
-    "Move": {"export": export, "restore": restore, "delete": delete},
+    "Move": {"fork": fork, "export": export, "restore": restore, "delete": delete},
     "Run": {"demo": demo, "serve": serve, "worker": worker},
 }
 for _panel, _commands in _PANELS.items():

@@ -46,6 +46,7 @@ def delete(
         "messages": "message",
         "observations": "observation",
         "ledger_rows": "ledger row",
+        "events": "event",
         "blobs": "blob",
     }
     counts = [counted(getattr(found, name), noun) for name, noun in nouns.items()]

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from perdure.cli.output import DIM, counted, span, styled, table, when
 from perdure.memory.blocks import to_text
+from perdure.memory.difference import Difference
 
 BAR_WIDTH = 20
 
@@ -71,13 +72,46 @@ def compactions_table(found: Sequence[Mapping[str, Any]]) -> Table:
 def context_lines(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What the model would be sent, as texts with their styles."""
     tokens = counted(found["tokens"], "token")
-    yield f"{tokens} after turn {found['turn']}, sha256 {found['sha256'][:12]}", DIM
+    turn, digest = found["turn"], found["sha256"][:12]
+    if "source" in found:
+        yield (
+            (
+                f"{tokens} sent in turn {turn}, step {found['step']}, sha256 {digest} as recorded; "
+                f"rebuilt from the {found['source']}"
+            ),
+            DIM,
+        )
+    else:
+        yield f"{tokens} after turn {turn}, sha256 {digest}", DIM
     if found["system"]:
         yield "\nsystem", "bold"
         yield found["system"], ""
     for message in found["messages"]:
         yield f"\n{message['role']}", "bold"
         yield to_text(message["content"]), ""
+
+
+def difference_table(found: Difference) -> Table:
+    """What two contexts do not share, in the order in which they are sent."""
+    rows = table("", "what", ">messages", ">tokens", "")
+    if found.system_changed:
+        rows.add_row("new", "system prompt", "", "", "")
+    for word, entries in (("gone", found.entries_gone), ("new", found.entries_new)):
+        for e in entries:
+            name = f"entry {e.id}, level {e.level}"
+            rows.add_row(word, name, span(e.first_seq, e.last_seq), f"{e.tokens:,}", "")
+    for word, pins in (("gone", found.pins_gone), ("new", found.pins_new)):
+        for text in pins:
+            rows.add_row(word, "pin", "", "", styled(" ".join(text.split())[:60]))
+    for word, stretches in (("gone", found.messages_gone), ("new", found.messages_new)):
+        for s in stretches:
+            now = "now" if word == "gone" else "was"
+            into = f"{now} in {s.into}" if s.into else ""
+            rows.add_row(word, "messages", span(s.first_seq, s.last_seq), f"{s.tokens:,}", into)
+    for word, seqs in (("elided", found.elided), ("restored", found.restored)):
+        for seq in seqs:
+            rows.add_row(word, "message", f"{seq}", "", "")
+    return rows
 
 
 def _state(found: Mapping[str, Any]) -> str:

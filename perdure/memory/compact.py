@@ -313,9 +313,21 @@ def _pins(left: Sequence[Message], open_seq: int | None) -> list[Pin]:
         asked = open_seq is not None and m.seq >= open_seq and m.role == "user"
         passing = asked and not m.pinned and not results(m.content)
         if (m.pinned or passing) and not m.failed:
-            text = f"{m.role}: {m.text}"
-            pins.append(Pin(text=text, at=m.at, tokens=m.weight, seq=m.seq, passing=passing))
+            pins.append(pinned_text(m, passing=passing))
     return pins
+
+
+def pinned_text(message: Message, *, passing: bool = False) -> Pin:
+    """What stays of a message that is compacted and not let go."""
+    text = f"{message.role}: {message.text}"
+    return Pin(text=text, at=message.at, tokens=message.weight, seq=message.seq, passing=passing)
+
+
+def placed(observations: Sequence[Observation], entry: Observation) -> list[Observation]:
+    """The entries with a new one in its place: behind its level and those above it."""
+    above = [o for o in observations if o.level >= entry.level]
+    below = [o for o in observations if o.level < entry.level and o.id not in entry.sources]
+    return [*above, entry, *below]
 
 
 def apply(
@@ -342,13 +354,12 @@ def apply(
             memory.model_copy(
                 update={
                     "messages": memory.messages[taken:],
-                    "observations": [*memory.observations, entry],
+                    "observations": placed(memory.observations, entry),
                     "pins": [*memory.pins, *pins],
                     "elided": {s: e for s, e in memory.elided.items() if s > part.last_seq},
                     "light_from": 0,
                 }
             )
         ), entry
-    above = [o for o in memory.observations if o.level >= part.level]
-    below = [o for o in memory.observations if o.level < part.level and o.id not in entry.sources]
-    return checked(memory.model_copy(update={"observations": [*above, entry, *below]})), entry
+    observations = placed(memory.observations, entry)
+    return checked(memory.model_copy(update={"observations": observations})), entry

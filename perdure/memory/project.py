@@ -1,11 +1,11 @@
 """What the model is sent: the context, projected from the memory."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict
 
-from perdure.memory.blocks import Block, is_blank, to_text
+from perdure.memory.blocks import Block, is_blank, to_text, upper_estimate
 from perdure.memory.elision import shown
 from perdure.memory.groups import cuts
 from perdure.memory.message import Message
@@ -138,6 +138,10 @@ def project(memory: Memory, system: str, system_tokens: int) -> Context:
     return _projected(memory, memory.observations, memory.messages, system, system_tokens)
 
 
+# Every one that was ever shipped, by its version: what a memory of that version is sent as.
+PROJECTIONS: Mapping[int, Callable[[Memory, str, int], Context]] = {1: project}
+
+
 def project_within(memory: Memory, system: str, system_tokens: int, max_tokens: int) -> Context:
     """The newest part of the context that fits `max_tokens`: whole messages, whole entries.
 
@@ -170,6 +174,11 @@ def context_text(memory: Memory) -> str:
         if not m.failed and (text := to_text(shown(m.content, memory.elided.get(m.seq))))
     ]
     return "\n\n".join([*entries, *pins, *messages])
+
+
+def system_weight(system: str, counted: int | None) -> int:
+    """Tokens of a system prompt: counted, or an estimate that is never too low."""
+    return upper_estimate([_text_block(system)]) if counted is None else counted
 
 
 def context_tokens(memory: Memory, system_tokens: int) -> int:

@@ -14,6 +14,7 @@ from perdure.archive.rows import message_hash
 from perdure.contract import LedgerRow
 from perdure.entrance import sentence
 from perdure.errors import Refused
+from perdure.memory.event import Event
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
 from perdure.memory.state import InvariantError, check
@@ -129,6 +130,11 @@ def _reply(seen: _Seen, line: Line) -> None:
     seen.turn = turn
 
 
+def _event(seen: _Seen, line: Line) -> None:
+    event = Event.model_validate(line.data)
+    _follows(seen, line, event.n, f"event {event.n}")
+
+
 def _blob(seen: _Seen, line: Line) -> None:
     digest, _, data = blob_of(line)
     if hashlib.sha256(data).hexdigest() != digest:
@@ -158,7 +164,8 @@ def _end(seen: _Seen, line: Line) -> None:
         if had != has:
             raise Refused(f"line {line.number}: it counts {had} lines of {kind}, not {has}")
     resumable = seen.kept.resumable
-    for kind, due in (("message", resumable.memory.next_seq), ("row", resumable.rows)):
+    marks = resumable.marks
+    for kind, due in (("message", marks.seq), ("row", marks.row), ("event", marks.event)):
         if seen.counts.get(kind, 0) != due:
             raise Refused(
                 f"line {line.number}: the memory speaks of {due} lines of {kind}, and there are "
@@ -177,6 +184,7 @@ _TAKE: dict[str, Callable[[_Seen, Line], None]] = {
     "observation": _observation,
     "row": _row,
     "reply": _reply,
+    "event": _event,
     "blob": _blob,
     "end": _end,
 }

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import AsyncIterator
 
-from perdure.errors import ArchiveMissing
+from perdure.errors import ArchiveError, ArchiveMissing
 from perdure.memory.project import project
 from perdure.memory.stored import hashes
 from perdure.past import PAGE_ROWS, Past
@@ -20,6 +20,11 @@ async def export(past: Past) -> AsyncIterator[str]:
         raise ArchiveMissing(
             f"What {past.conversation} has archived cannot be exported without the archive of its "
             "worker; set PERDURE_DATABASE_URL."
+        )
+    if not past.whole:
+        raise ArchiveError(
+            f"{past.conversation} was never closed and Temporal has forgotten it, so its end is "
+            "lost; fork it at a turn that was archived, and export the fork"
         )
     writer = Writer()
     held, resumable = past.held, past.held.resumable
@@ -45,6 +50,8 @@ async def export(past: Past) -> AsyncIterator[str]:
         yield line
     async for reply in past.replies():
         yield writer.line("reply", reply)
+    for event in await past.events(resumable.events, turns=True):
+        yield writer.line("event", event.model_dump(mode="json"))
     unknown = []
     for sha256 in wanted:
         blob = await archive.get_blob(sha256)

@@ -2,9 +2,9 @@
 
     {"line": 3, "kind": "message", "sha256": "...", "data": {...}}
 
-First the header, then the memory, the messages, observations, ledger rows, replies and blobs,
-and at last the end with its counts. So a line that is missing, added or changed is found, and
-can be named.
+First the header, then the memory, the messages, observations, ledger rows, replies, events and
+blobs, and at last the end with its counts. So a line that is missing, added or changed is
+found, and can be named.
 """
 
 import json
@@ -20,8 +20,8 @@ from perdure.errors import Refused
 from perdure.memory.wire import canonical_json, sha256
 
 FORMAT = "perdure-conversation"
-VERSION = 1
-KINDS = ("header", "memory", "message", "observation", "row", "reply", "blob", "end")
+VERSION = 2
+KINDS = ("header", "memory", "message", "observation", "row", "reply", "event", "blob", "end")
 
 
 class Header(BaseModel):

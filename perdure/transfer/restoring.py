@@ -18,6 +18,7 @@ from perdure.errors import (
     ConversationNotFound,
     PerdureError,
 )
+from perdure.memory.event import Event
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
 from perdure.transfer.checking import Checked, blob_of, checked
@@ -34,6 +35,7 @@ class Restored(BaseModel):
     observations: int
     ledger_rows: int
     replies: int
+    events: int
     blobs: int
     turns: int
     context_sha256: str
@@ -113,6 +115,8 @@ def _batch(key: ChainKey, kind: str, items: list[dict[str, Any]]) -> Batch:
         return Batch(key, ledger={row.n: row for row in rows})
     if kind == "reply":
         return Batch(key, replies={item["turn"]: item for item in items})
+    if kind == "event":
+        return Batch(key, events=[Event.model_validate(item) for item in items])
     return Batch(key)
 
 
@@ -131,6 +135,7 @@ async def _restored(conversation: Conversation, found: Checked) -> Restored:
         observations=counts.get("observation", 0),
         ledger_rows=counts.get("row", 0),
         replies=counts.get("reply", 0),
+        events=counts.get("event", 0),
         blobs=counts.get("blob", 0),
         turns=status["turn"],
         context_sha256=digest,

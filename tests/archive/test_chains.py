@@ -11,11 +11,11 @@ from tests.archive.samples import message, messages, observation, row
 
 
 def test_segments_of_a_line_tile_everything_once() -> None:
-    line = [(3, 20, 2, 1), (2, 50, -1, 4), (1, None, None, None)]
+    line = [(3, 20, 2, 1, 7), (2, 50, -1, 4, 5), (1, None, None, None, None)]
     assert segments(line) == [
-        Segment(3, Span(21, END), Span(3, END), Span(2, END)),
-        Segment(2, Span(51, 20), Span(0, 2), Span(5, 1)),
-        Segment(1, Span(0, 20), Span(0, -1), Span(0, 1)),
+        Segment(3, Span(21, END), Span(3, END), Span(2, END), Span(8, END)),
+        Segment(2, Span(51, 20), Span(0, 2), Span(5, 1), Span(6, 7)),
+        Segment(1, Span(0, 20), Span(0, -1), Span(0, 1), Span(0, 5)),
     ]
 
 

@@ -143,7 +143,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         ),
         "line 23: its big block .* is missing",
     ),
-    "it is newer": (lambda x: [changed(x[0], version=2), *x[1:]], "line 1: .* version 2"),
+    "it is newer": (lambda x: [changed(x[0], version=3), *x[1:]], "line 1: .* version 3"),
     "it is something else": (lambda x: ['{"role": "user"}'], "line 1 is not a line of an export"),
     "it is empty": (lambda x: [], "no conversation"),
 }

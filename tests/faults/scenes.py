@@ -7,15 +7,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+import psycopg
 from temporalio.client import Client
 
 from bench.worker_process import WorkerProcess
 from perdure import Conversation, ConversationConfig, MemoryPolicy
+from perdure.archive import Archive
 from perdure.contract import INTERRUPTED
 from tests.support.answers import overloaded, text
 from tests.support.messages_api import MessagesApi, is_summary
 
 LONG = "It was a long story, and it had many parts, and every part had its own parts. " * 20
+# Somebody who waits for the lock of a table of ours.
+_WAITING = "select from pg_locks where not granted and relation = 'perdure.chains'::regclass"
+_LOOK_SECONDS = 0.05
 POLICY = MemoryPolicy(message_budget=400, keep_recent_messages=2)
 
 
@@ -152,4 +157,35 @@ async def replaced(on: Stage) -> float:
     before, after = on.contexts
     assert "A record of the earlier part" in before
     assert "What was said before." in after
+    return seconds
+
+
+async def forked(on: Stage) -> float:
+    """From SIGKILL in the middle of a fork to the fork, of which there is one."""
+    on.api.script(text("One."), text("Two."), text("From here."))
+    locks = await psycopg.AsyncConnection.connect(on.database_url, autocommit=True)
+    async with locks, on.worker() as first:
+        await on.conversation.ask("One?")
+        await on.conversation.ask("Two?")
+        before = await on.conversation.context()
+        await locks.execute("begin; lock table perdure.chains in exclusive mode")
+        forking = asyncio.create_task(on.conversation.fork(1))
+        while not (await (await locks.execute(_WAITING)).fetchall()):
+            await asyncio.sleep(_LOOK_SECONDS)
+        began = time.monotonic()
+        await first.kill()
+        await locks.execute("rollback")
+        async with on.worker():
+            fork = await forking
+            seconds = time.monotonic() - began
+            assert (await fork.status())["messages"] == 2
+            assert (await fork.ask("Where from?")).text == "From here."
+            assert await on.conversation.context() == before
+    async with await Archive.open(on.database_url) as archive:
+        chains = await archive.chains(on.client.namespace, fork.id)
+        assert [(c.parent_until_seq, c.parent_until_turn) for c in chains] == [(1, 1)]
+    handle = on.client.get_workflow_handle(fork.id)
+    described = await handle.describe()
+    assert described.run_id == chains[0].key.chain
+    await handle.terminate()
     return seconds

@@ -35,3 +35,7 @@ async def test_interrupt_stops_a_streaming_call_and_keeps_its_text(stage: Stage)
 
 async def test_another_version_takes_over_in_the_middle_of_a_call(stage: Stage) -> None:
     assert await scenes.replaced(stage) < 20
+
+
+async def test_a_worker_killed_in_the_middle_of_a_fork_leaves_one_fork(stage: Stage) -> None:
+    assert await scenes.forked(stage) < HEARTBEAT + 25

@@ -13,10 +13,12 @@ from temporalio.worker import Worker
 
 from perdure.archive import Archive
 from perdure.contract import PartRef
+from perdure.conversation import Conversation
 from perdure.errors import TurnFailed
 from perdure.memory.blocks import Block
 from tests.fuzz.checks import Violation
 from tests.fuzz.words import spoken
+from tests.support.recorded import check_contexts
 from tests.support.requests import violations
 from tests.support.scripted import (
     Said,
@@ -221,6 +223,7 @@ async def play(client: Client, archive: Archive, seed: int) -> None:
         try:
             await Play(talk, seed).run(restart)
             await talk.check_sound()
+            await check_contexts(Conversation(client, talk.id, queue, archive), client)
         except Exception as error:
             raise Violation(f"{error!r}") from error
         finally:

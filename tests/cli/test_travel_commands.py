@@ -1,0 +1,72 @@
+"""What was sent, what changed, and another way, from the command line."""
+
+import asyncio
+
+from temporalio.client import Client
+
+from perdure.conversation import Conversation
+from tests.archive_flow.conftest import TIGHT_CONFIG, diary
+from tests.cli.conftest import Cli
+
+
+async def test_context_at_diff_and_fork(
+    client: Client, cli: Cli, fresh: str, server_url: str
+) -> None:
+    env = {"PERDURE_DATABASE_URL": server_url}
+    conversation = await Conversation.open(client, fresh, TIGHT_CONFIG)
+    for line in diary(8):
+        await conversation.ask(line["content"])
+
+    replayed, archived, read, between, plain = await asyncio.gather(
+        cli("context", fresh, "--at", "3", "--json"),
+        cli("context", fresh, "--at", "3", "--from", "archive", "--json", **env),
+        cli("context", fresh, "--at", "3", **env),
+        cli("diff", fresh, "3", "8", "--json", **env),
+        cli("diff", fresh, "3", "8", **env),
+    )
+    assert (replayed.json["source"], archived.json["source"]) == ("history", "archive")
+    assert {**replayed.json, "source": ""} == {**archived.json, "source": ""}
+    digest = replayed.json["sha256"][:12]
+    assert (
+        f"sent in turn 3, step 1, sha256 {digest} as recorded; rebuilt from the hist" in read.text
+    )
+    assert between.json["before"]["sha256"] == replayed.json["sha256"]
+    assert between.json["messages_gone"][0]["into"] == between.json["entries_new"][0]["id"]
+    assert plain.text.startswith("turn 3 to turn 8: ")
+    assert f"new   entry {between.json['entries_new'][0]['id']}, level" in plain.text
+
+    forked = (await cli("fork", fresh, "--at", "3", "--json", **env)).json
+    assert (forked["conversation"], forked["messages"]) == (f"{fresh}-3", 6)
+    again = await cli("fork", fresh, "--at", "3", "--as", f"{fresh}-again", **env)
+    assert (
+        again.text
+        == f"{fresh}-again goes on from turn 3 of {fresh}: 6 messages shared, none copied\n"
+    )
+    await Conversation(client, f"{fresh}-3").ask("Now something else.")
+    same, other = await asyncio.gather(
+        cli("diff", fresh, "3", "3", "--with", f"{fresh}-3", **env),
+        cli("diff", fresh, "4", "4", "--with", f"{fresh}-3", "--json", **env),
+    )
+    assert "nothing else: they are the same" in same.text
+    assert [s["last_seq"] for s in other.json["messages_new"]] == [6]
+
+
+async def test_what_cannot_be_is_one_sentence(
+    client: Client, cli: Cli, fresh: str, server_url: str
+) -> None:
+    env = {"PERDURE_DATABASE_URL": server_url}
+    await (await Conversation.open(client, fresh)).ask("The gate code is 4711.")
+    refusals = {
+        ("context", fresh, "--at", "7"): "there is no turn 7; the last one was 1",
+        ("context", fresh, "--at", "1", "--step", "4"): "no step 4; a model was asked in step 1",
+        ("context", fresh, "--step", "4"): "name it with --at",
+        ("context", fresh, "--at", "7", "--from", "history"): "no history that Temporal keeps",
+        ("fork", fresh, "--at", "9"): "cannot be forked at turn 9: there is no turn 9",
+        ("fork", fresh, "--at", "1", "--as", fresh): "already; choose another id for the fork",
+        ("fork", f"{fresh}-nobody", "--at", "1"): "there is no such conversation",
+    }
+    results = await asyncio.gather(*(cli(*arguments, **env) for arguments in refusals))
+    for result, said in zip(results, refusals.values(), strict=True):
+        assert said in result.error
+    blind = await cli("context", fresh, "--at", "1", "--from", "archive")
+    assert "set PERDURE_DATABASE_URL" in blind.error

@@ -1,0 +1,143 @@
+"""A memory rebuilt from its messages, compactions and events is the one that there was."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perdure.contract import ConversationConfig
+from perdure.memory.compact import apply, next_compaction
+from perdure.memory.difference import Difference, difference
+from perdure.memory.elide.decide import elide
+from perdure.memory.elision import Elision
+from perdure.memory.event import Event
+from perdure.memory.message import Message
+from perdure.memory.observation import Observation
+from perdure.memory.policy import MemoryPolicy
+from perdure.memory.project import project
+from perdure.memory.rebuild import filled, outline
+from perdure.memory.state import Memory, mark, pin
+from tests.support.conversations import EXCHANGES, POLICIES, START, Said, say, summary
+
+SYSTEMS = ("", "Be brief.", "Be kind.")
+
+
+class Told:
+    """A memory that notes what happens to it, as the workflow does."""
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self.config = ConversationConfig()
+        self.said: list[Message] = []
+        self.entries: list[Observation] = []
+        self.events: list[Event] = []
+
+    def note(self, **what: object) -> None:
+        event = Event(n=len(self.events), row=len(self.entries), **what)
+        self.events.append(Event.model_validate_json(event.model_dump_json()))
+
+    def say(self, said: Said, number: int) -> None:
+        first = self.memory.next_seq
+        self.memory = say(self.memory, said, number)
+        # The archive may have other marks of a message than those that hold.
+        new = [m for m in self.memory.messages if m.seq >= first]
+        self.said += [m.changed(pinned=False) for m in new]
+        for message in new:
+            if message.pinned:
+                self.note(pinned=message.seq)
+
+    def change(self, kind: str, number: int) -> None:
+        tail = self.memory.messages
+        if kind == "note":
+            self.memory = pin(self.memory, f"note {number}", START, 5)
+            self.note(noted=self.memory.pins[-1])
+        elif kind == "configure":
+            self.config = ConversationConfig(system=SYSTEMS[number % 3])
+            self.note(config=self.config.model_dump(mode="json", exclude_defaults=True))
+        elif kind in ("pinned", "failed") and tail:
+            seq = tail[number % len(tail)].seq
+            self.memory = mark(self.memory, seq, **{kind: True})
+            self.note(**{kind: seq})
+
+    def tidy(self, policy: MemoryPolicy) -> None:
+        before, self.memory = self.memory, elide(self.memory, policy)
+        if self.memory is not before:
+            new = {s: e for s, e in self.memory.elided.items() if s not in before.elided}
+            self.note(elided=new, light_from=self.memory.light_from)
+        plan = next_compaction(self.memory, policy)
+        for part in plan.parts if plan else []:
+            self.memory, entry = apply(self.memory, part, summary(part), START)
+            self.entries.append(entry)
+
+    def rebuilt(self) -> tuple[Memory, str]:
+        made = outline(self.entries, self.events)
+        pinned = {seq: self.said[seq] for seq in made.pinned_seqs}
+        return filled(made, self.said[made.tail_seq :], pinned), made.config.get("system", "")
+
+
+CHANGES = st.sampled_from(["none", "none", "none", "note", "configure", "pinned", "failed"])
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(EXCHANGES, CHANGES), min_size=1, max_size=25), POLICIES)
+def test_a_rebuilt_memory_is_sent_as_the_same_bytes(
+    talk: list[tuple[Said, str]], policy: MemoryPolicy
+) -> None:
+    told = Told()
+    for number, (said, kind) in enumerate(talk):
+        told.say(said, number)
+        told.change(kind, number)
+        told.tidy(policy)
+        memory, system = told.rebuilt()
+        assert system == told.config.system
+        assert project(memory, system, 0) == project(told.memory, system, 0)
+        assert memory.light_from == told.memory.light_from
+        assert memory.messages == told.memory.messages
+        assert memory.pins == told.memory.pins
+
+
+@settings(deadline=None)
+@given(st.lists(EXCHANGES, min_size=2, max_size=20), POLICIES)
+def test_a_difference_accounts_for_every_message_and_entry(
+    talk: list[Said], policy: MemoryPolicy
+) -> None:
+    told = Told()
+    seen = [told.memory]
+    for number, said in enumerate(talk):
+        told.say(said, number)
+        told.tidy(policy)
+        seen.append(told.memory)
+    before, after = seen[len(seen) // 2], seen[-1]
+    sent, sent_then = project(before, "", 0), project(after, "", 0)
+    found = difference(before, sent, after, sent_then)
+    gone = sum(s.last_seq - s.first_seq + 1 for s in found.messages_gone)
+    new = sum(s.last_seq - s.first_seq + 1 for s in found.messages_new)
+    assert found.messages_kept + gone == len(before.messages)
+    assert found.messages_kept + new == len(after.messages)
+    assert found.entries_kept + len(found.entries_gone) == len(before.observations)
+    assert found.entries_kept + len(found.entries_new) == len(after.observations)
+    # What left the tail is told by an entry.
+    assert all(stretch.into for stretch in found.messages_gone)
+    assert not difference(after, sent_then, after, sent_then).changes
+
+
+def test_a_difference_tells_stubs_marks_and_the_other_way_of_a_fork() -> None:
+    told = Told()
+    told.say(Said("The gate code is 4711.", (300,), "Noted.", pinned=False), 0)
+    told.say(Said("And the shed?", (), "4712.", pinned=False), 1)
+    before = told.memory
+    stub = Elision(blocks={0: "[left out]"}, tokens=3)
+    after = before.model_copy(update={"elided": {2: stub}})
+    other = Told()
+    other.say(Said("The gate code is 4711.", (300,), "Noted.", pinned=False), 0)
+    other.say(Said("And the shed?", (), "No idea.", pinned=False), 1)
+
+    def between(first: Memory, second: Memory, system: str = "") -> Difference:
+        return difference(first, project(first, "", 0), second, project(second, system, 0))
+
+    assert between(before, after).elided == [2]
+    assert between(after, before).restored == [2]
+    assert between(before, before, "Be brief.").system_changed
+    failed = mark(before, 0, failed=True)
+    gone = between(before, failed).messages_gone
+    assert [(s.first_seq, s.last_seq, s.into) for s in gone] == [(0, 0, None)]
+    fork = between(before, other.memory)
+    assert [(s.first_seq, s.last_seq) for s in fork.messages_new] == [(5, 5)]
