@@ -89,6 +89,7 @@ class Talk:
             step=1,
             seq=state.memory.next_seq - 1,
             message_id=queued.id,
+            newest=state.memory.next_seq - 1,
             sha256=digest,
         )
         state.record_sent(asked, context.tokens)

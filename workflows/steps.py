@@ -50,7 +50,7 @@ async def next_reply(state: ConversationState, room: Room, turn: TurnState) -> R
     for _ in range(_TRIES):
         await room.make()
         _fit_window(state, turn)
-        turn.step, turn.sha256 = turn.step + 1, current_context(state).sha256
+        turn.step += 1
         if turn.interrupted:
             # A call that is cancelled before it is sent out would end the workflow.
             return ReplyResult(stop_reason=INTERRUPTED)
@@ -117,6 +117,7 @@ async def _unless_interrupted(state: ConversationState, turn: TurnState) -> Repl
 
 
 def _ask_model(state: ConversationState, turn: TurnState) -> workflow.ActivityHandle[ReplyResult]:
+    turn.sha256 = current_context(state).sha256
     return workflow.start_activity(
         REPLY,
         StepRef(turn=turn.turn, step=turn.step, sha256=turn.sha256),

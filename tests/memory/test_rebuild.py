@@ -14,7 +14,7 @@ from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import project
 from perdure.memory.rebuild import filled, outline
-from perdure.memory.state import Memory, mark, pin
+from perdure.memory.state import Memory, mark, pin, unpin_passing
 from tests.support.conversations import EXCHANGES, POLICIES, START, Said, say, summary
 
 SYSTEMS = ("", "Be brief.", "Be kind.")
@@ -57,15 +57,26 @@ class Told:
             self.memory = mark(self.memory, seq, **{kind: True})
             self.note(**{kind: seq})
 
-    def tidy(self, policy: MemoryPolicy) -> None:
-        before, self.memory = self.memory, elide(self.memory, policy)
+    def tidy(self, policy: MemoryPolicy, open_seq: int | None = None) -> None:
+        before, self.memory = self.memory, elide(self.memory, policy, open_seq=open_seq)
         if self.memory is not before:
             new = {s: e for s, e in self.memory.elided.items() if s not in before.elided}
             self.note(elided=new, light_from=self.memory.light_from)
-        plan = next_compaction(self.memory, policy)
+        plan = next_compaction(self.memory, policy, open_seq=open_seq, step_seq=open_seq)
         for part in plan.parts if plan else []:
-            self.memory, entry = apply(self.memory, part, summary(part), START)
+            held = self.memory
+            # Of a turn in progress that is longer than its last two messages.
+            asked = None if open_seq is None else max(0, open_seq - 4)
+            self.memory, entry = apply(held, part, summary(part), START, open_seq=asked)
+            passing = [p.seq for p in self.memory.pins if p.passing and p not in held.pins]
+            if passing:
+                self.note(passing=passing)
             self.entries.append(entry)
+
+    def turn_over(self) -> None:
+        before, self.memory = self.memory, unpin_passing(self.memory)
+        if self.memory is not before:
+            self.note(unpinned=True)
 
     def rebuilt(self) -> tuple[Memory, str]:
         made = outline(self.entries, self.events)
@@ -85,7 +96,9 @@ def test_a_rebuilt_memory_is_sent_as_the_same_bytes(
     for number, (said, kind) in enumerate(talk):
         told.say(said, number)
         told.change(kind, number)
-        told.tidy(policy)
+        told.tidy(policy, told.memory.next_seq - 1 if number % 2 else None)
+        if number % 3 == 2:
+            told.turn_over()
         memory, system = told.rebuilt()
         assert system == told.config.system
         assert project(memory, system, 0) == project(told.memory, system, 0)
