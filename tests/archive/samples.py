@@ -4,8 +4,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from perdure.contract import LedgerRow, Usage
+from perdure.memory.event import Event, TurnEnd
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
+from perdure.memory.state import Pin
 from perdure.memory.wire import sha256
 
 START = datetime(2026, 3, 1, 9, 0, 0, 123456, tzinfo=UTC)
@@ -45,6 +47,13 @@ def observation(first: int, last: int, content: str = "They talked.", **fields: 
         "identity": "c0ffee",
     }
     return Observation(**values | fields)
+
+
+def event(n: int, turn: int | None = None, *, row: int = 0) -> Event:
+    """A note that was pinned, or the end of a turn."""
+    if turn is not None:
+        return Event(n=n, row=row, turned=TurnEnd(turn=turn, seq=2 * turn))
+    return Event(n=n, row=row, noted=Pin(text=f"note {n}", at=START, tokens=3))
 
 
 def row(entry: Observation, turn: int) -> LedgerRow:

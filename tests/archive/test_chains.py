@@ -6,8 +6,9 @@ import pytest
 
 from perdure.archive import Archive, Batch, ChainKey
 from perdure.archive.lineage import END, Segment, Span, segments
+from perdure.contract import Marks
 from perdure.errors import ArchiveConflict, ArchiveError
-from tests.archive.samples import message, messages, observation, row
+from tests.archive.samples import event, message, messages, observation, row
 
 
 def test_segments_of_a_line_tile_everything_once() -> None:
@@ -185,3 +186,26 @@ async def test_writers_of_one_chain_take_turns(archive: Archive, key: ChainKey) 
     batches = [Batch(key, messages=messages(n, n + 4)) for n in range(20)]
     await asyncio.gather(*(archive.save(batch) for batch in [*batches, *reversed(batches)]))
     assert await archive.messages(key) == messages(0, 23)
+
+
+async def test_a_fork_shares_events_and_logs_its_own(archive: Archive, key: ChainKey) -> None:
+    child = replace(key, conversation=f"{key.conversation}-fork")
+    ours = [event(0), event(1, turn=1), event(2), event(3, turn=2)]
+    await archive.save(Batch(key, messages=messages(0, 3), events=ours))
+    await archive.save(Batch(key, events=ours[2:]))
+    assert await archive.marks(key) == Marks(seq=4, event=4)
+    chain = await archive.fork(key, child, until_seq=1, until_turn=1, until_event=1)
+    assert (chain.parent_until_seq, chain.parent_until_event) == (1, 1)
+
+    own = [event(2, turn=2), event(3)]
+    await archive.save(Batch(child, events=own))
+    assert await archive.events(child) == [*ours[:2], *own]
+    assert await archive.events(child, 3, turns=False) == ours[:1]
+    assert await archive.events(key) == ours
+    assert await archive.turned(child, 1) == ours[1]
+    assert await archive.turned(child, 2) == own[0]
+    assert await archive.turned(key, 2) == ours[3]
+    assert await archive.turned(child, 3) is None
+    assert await archive.marks(child) == Marks(seq=2, event=4)
+    with pytest.raises(ArchiveConflict, match="has event 2 with different content"):
+        await archive.save(Batch(child, events=[event(2)]))

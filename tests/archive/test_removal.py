@@ -6,7 +6,7 @@ import pytest
 
 from perdure.archive import Archive, Batch, Blob, ChainKey, Removed
 from perdure.errors import ArchiveShared
-from tests.archive.samples import messages, observation, row
+from tests.archive.samples import event, messages, observation, row
 
 
 async def put(archive: Archive, key: ChainKey, data: bytes) -> Blob:
@@ -35,6 +35,7 @@ async def test_delete_removes_everything_and_says_how_much(archive: Archive, key
                 observations=[entry],
                 ledger={0: row(entry, turn=1)},
                 replies={0: {}, 1: {}},
+                events=[event(0), event(1, turn=1)],
             )
         )
     await archive.fork(key, replace(key, chain="run-2"))
@@ -45,7 +46,7 @@ async def test_delete_removes_everything_and_says_how_much(archive: Archive, key
 
     removed = await archive.delete(key.namespace, key.conversation)
     assert removed == Removed(
-        chains=2, messages=6, observations=1, ledger_rows=1, replies=2, blobs=1
+        chains=2, messages=6, observations=1, ledger_rows=1, replies=2, events=2, blobs=1
     )
     assert await archive.chains(key.namespace, key.conversation) == []
     assert await archive.messages(key) == []
