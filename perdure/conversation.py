@@ -12,7 +12,6 @@ from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
     WorkflowExecutionStatus,
-    WorkflowFailureError,
     WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
@@ -34,6 +33,7 @@ from perdure.contract import (
     TURN_FAILED,
     WORKFLOW,
     ConversationConfig,
+    Fork,
     Held,
     HeldRef,
     ImportReceipt,
@@ -47,10 +47,10 @@ from perdure.errors import (
     ConversationClosed,
     ConversationExists,
     ConversationNotFound,
-    PerdureError,
     Refused,
     TurnFailed,
 )
+from perdure.forking import begun, start_fork
 from perdure.memory.blocks import Block, ContentError, to_blocks, to_text
 from perdure.memory.difference import Difference, difference
 from perdure.memory.message import Message, Role
@@ -447,6 +447,8 @@ class Conversation:
         `at` asks for what it was sent in a turn, with `step` and `source`; see `moment`.
         """
         if at is not None:
+            if max_tokens is not None:
+                raise Refused("what was sent in a turn is told whole, without max_tokens")
             return (await self.moment(at, step)).as_json()
         payload = None if max_tokens is None else {"max_tokens": max_tokens}
         return await self._query("context", payload, dict)
@@ -480,41 +482,15 @@ class Conversation:
         with the turn behind it. Raises ConversationExists when that is taken, Refused when there
         was no such turn.
         """
+        if at < 1:
+            raise Refused(f"there is no turn {at}; the first one is 1")
         made = Conversation(self._client, as_ or f"{self.id}-{at}", self._task_queue, self._archive)
-        try:
-            await self._client.start_workflow(
-                WORKFLOW,
-                {"fork": {"conversation": self.id, "turn": at}},
-                id=made.id,
-                task_queue=self._task_queue,
-                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
-                id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
-                static_summary=f"fork of {self.id} at turn {at}",
-                static_details=_DETAILS,
-            )
-        except WorkflowAlreadyStartedError:
-            raise ConversationExists(
-                f"there is a conversation {made.id!r} already; choose another id for the fork"
-            ) from None
-        await made._begun()
+        wanted = Fork(conversation=self.id, turn=at)
+        await start_fork(
+            self._client, wanted, id=made.id, task_queue=self._task_queue, details=_DETAILS
+        )
+        await begun(made._handle, made.ready(_BUSY_SECONDS))
         return made
-
-    async def _begun(self) -> None:
-        """Wait until a fork has its past. Raises Refused when it cannot have it."""
-        ended = asyncio.ensure_future(self._handle.result())
-        ready = asyncio.ensure_future(self.ready(_BUSY_SECONDS))
-        try:
-            await asyncio.wait([ended, ready], return_when=asyncio.FIRST_COMPLETED)
-            if ended.done():
-                await ended
-            if not await ready:
-                raise PerdureError(f"{self.id} waits for its archive; its status tells why")
-        except WorkflowFailureError as error:
-            raise Refused(_text(error.cause)) from None
-        finally:
-            for waiting in (ended, ready):
-                waiting.cancel()
-            await asyncio.gather(ended, ready, return_exceptions=True)
 
     async def context_text(self) -> str:
         """The same as readable text, without the system prompt."""

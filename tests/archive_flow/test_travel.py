@@ -159,6 +159,10 @@ async def test_what_cannot_be_is_refused(client: Client, opening: Opening) -> No
         await conversation.context(at=9)
     with pytest.raises(Refused, match="turn 1 has no step 3; a model was asked in step 1"):
         await conversation.context(at=1, step=3)
+    with pytest.raises(Refused, match="without max_tokens"):
+        await conversation.context(100, at=1)
+    with pytest.raises(Refused, match="there is no turn 0"):
+        await conversation.fork(0)
     with pytest.raises(Refused, match="turn 1 has no step 3; a model was asked in step 1"):
         await worker.sent(client, conversation.id, 1, 3)
     with pytest.raises(Refused, match="forked at turn 9: there is no turn 9; the last one was 1"):
