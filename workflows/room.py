@@ -70,7 +70,9 @@ class Room:
         """Between steps: elide, and start the compaction that is due, in the background."""
         self.take_in_finished()
         if self._state.turn is None:
-            self._state.memory = without_thinking(self._state.memory)
+            before = self._state.memory
+            self._state.memory = without_thinking(before)
+            self._state.record_elided(before)
         self.lighten()
         if self._flight is None and (plan := self.plan()) is not None:
             self._flight = Compaction(self._state, plan)
