@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perdure.memory.extract.importance import WEIGHTS
 from perdure.memory.extract.lines import read
-from perdure.memory.extract.score import COMMON, NAME, NUMBER, is_question, rarity
+from perdure.memory.extract.score import is_question, rarity
 from perdure.memory.extract.sentences import sentences
 from perdure.memory.extract.types import Quote, Remembered
 from perdure.memory.extract.words import words
@@ -104,11 +105,11 @@ def _weights(question: str, found: Sequence[_Sentence]) -> dict[str, int]:
     for word in words(question):
         weight = rarity(frequency.get(word.stem, 0), len(found))
         if word.is_common:
-            weight = weight * COMMON // 1000
+            weight = weight * WEIGHTS.common // 1000
         elif word.is_number:
-            weight = weight * NUMBER // 1000
+            weight = weight * WEIGHTS.number // 1000
         elif word.is_name:
-            weight = weight * NAME // 1000
+            weight = weight * WEIGHTS.entity // 1000
         weights[word.stem] = weight
     return weights
 

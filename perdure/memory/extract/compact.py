@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from perdure.memory.extract.importance import Importance, importance
 from perdure.memory.extract.lines import Line, write
 from perdure.memory.extract.score import is_question, values
 from perdure.memory.extract.select import Candidate, ranked
@@ -12,11 +13,13 @@ MARGIN = 3
 """Chosen beyond the target by one part in this many: joined pieces count less than their sum."""
 
 
-def compact(lines: Sequence[Line], target_tokens: int, count: Count) -> str:
+def compact(
+    lines: Sequence[Line], target_tokens: int, count: Count, judge: Importance = importance
+) -> str:
     """The most telling part of `lines` in at most `target_tokens` tokens, never empty for text.
 
-    A target smaller than one character of the text is passed by that character. Raises ValueError
-    if `target_tokens` is not positive.
+    `judge` says what is telling. A target smaller than one character of the text is passed by
+    that character. Raises ValueError if `target_tokens` is not positive.
     """
     if target_tokens < 1:
         raise ValueError(f"target_tokens must be at least 1, not {target_tokens}")
@@ -24,15 +27,17 @@ def compact(lines: Sequence[Line], target_tokens: int, count: Count) -> str:
     if not every:
         return ""
     order = ranked(
-        _candidates(lines, every, count),
+        _candidates(lines, every, count, judge),
         max(1, count("\nassistant:")),
         target_tokens + target_tokens // MARGIN,
     )
     return _longest_fitting(lines, every, order, target_tokens, count)
 
 
-def _candidates(lines: Sequence[Line], every: Sequence[Unit], count: Count) -> list[Candidate]:
-    worth = values([u.text for u in every], [lines[u.line].role for u in every])
+def _candidates(
+    lines: Sequence[Line], every: Sequence[Unit], count: Count, judge: Importance
+) -> list[Candidate]:
+    worth = values([u.text for u in every], [lines[u.line].role for u in every], judge)
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     for index, unit in enumerate(every):

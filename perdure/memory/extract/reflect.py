@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 
 from perdure.memory.extract.compact import compact
+from perdure.memory.extract.importance import Importance, importance
 from perdure.memory.extract.lines import read
 from perdure.memory.extract.types import Count
 
 
-def reflect(texts: Sequence[str], target_tokens: int, count: Count) -> str:
+def reflect(
+    texts: Sequence[str], target_tokens: int, count: Count, judge: Importance = importance
+) -> str:
     """What matters of earlier summaries, oldest first; free text is understood as well."""
     lines = [line for text in texts for line in read(text)]
-    return compact(lines, target_tokens, count)
+    return compact(lines, target_tokens, count, judge)

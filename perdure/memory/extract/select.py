@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perdure.memory.extract.score import Value
+from perdure.memory.extract.importance import Value
 
 REPEATED = 750
 """Thousandths of its weight which a word keeps each time it was said before (at most twice)."""
