@@ -16,6 +16,7 @@ from perdure.archive import Archive
 from perdure.archive.moments import Moment
 from perdure.errors import ArchiveUnavailable, SettingsError
 from perdure.model import Pool, Providers, prices
+from perdure.model.importance import find_importance
 from perdure.replay import ReplayReport, fetch_chain, replay_histories
 from perdure.rewinding import rewound
 from perdure.settings import Settings, default_model
@@ -35,8 +36,8 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
     """A worker that serves while the context is open and finishes its calls on leaving it.
 
     The archive's database may be away and come later. Raises SettingsError without one, when its
-    URL, the module of tools or the price table is wrong, and ArchiveTooNew when a newer perdure has
-    made its schema.
+    URL, the module of tools, the price table or the importance is wrong, and ArchiveTooNew when a
+    newer perdure has made its schema.
     """
     if settings.database_url is None:
         raise SettingsError(
@@ -45,6 +46,7 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
         )
     tools = worker_tools(settings.tools)
     table = prices(settings.prices)
+    judge = find_importance(settings.importance)
     async with (
         Pool() as pool,
         Providers(pool, table) as providers,
@@ -55,7 +57,7 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
         model = default_model(settings)
         archiving = Archiving(archive)
         replying = Replying(providers, pool, archive, model, tools)
-        compacting = Compacting(providers, pool, archive, settings.summary_model or model)
+        compacting = Compacting(providers, pool, archive, settings.summary_model or model, judge)
         worker = Worker(
             client,
             task_queue=settings.task_queue,

@@ -12,6 +12,7 @@ from perdure.archive.claims import originals
 from perdure.contract import OBSERVE, REFLECT, PartRef, PartResult
 from perdure.errors import ModelError
 from perdure.memory.compact import Compacted, identity, most_tokens
+from perdure.memory.extract import Importance, importance
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
@@ -22,13 +23,24 @@ from perdure.model.guarded import summarise
 
 
 class Compacting:
-    """The activities `observe` and `reflect`; `model` is for conversations that name none."""
+    """The activities `observe` and `reflect`; `model` is for conversations that name none.
 
-    def __init__(self, providers: Providers, pool: Pool, archive: Archive, model: str) -> None:
+    An emergency is met by perdure's own importance, which cannot fail.
+    """
+
+    def __init__(
+        self,
+        providers: Providers,
+        pool: Pool,
+        archive: Archive,
+        model: str,
+        judge: Importance = importance,
+    ) -> None:
         self._providers = providers
         self._archive = archive
         self._model = model
         self._pool = pool
+        self._importance = judge
 
     @activity.defn(name=OBSERVE)
     async def observe(self, ref: PartRef) -> PartResult:
@@ -68,6 +80,7 @@ class Compacting:
             template=policy.summary_template,
             window=found["window"],
             most_tokens=most_tokens(part),
+            importance=importance if ref.extractive else self._importance,
         )
         try:
             async with heartbeating():

@@ -58,6 +58,19 @@ class Settings(BaseSettings):
     tools: Name | None = None
     """A module whose tools the worker offers beside its own; see `perdure.tools`."""
 
+    importance: Name | None = None
+    """`module:function` that weighs sentences without a model; unset: perdure's own."""
+
+    @field_validator("importance")
+    @classmethod
+    def _is_function(cls, value: str | None) -> str | None:
+        parts = [] if value is None else value.replace(":", ".").split(".")
+        if value is not None and (value.count(":") != 1 or not all(map(str.isidentifier, parts))):
+            raise SettingsError(
+                f"PERDURE_IMPORTANCE is {value!r}; it must name a function as module:function."
+            )
+        return value
+
     @field_validator("database_url", "stream_url")
     @classmethod
     def _is_postgres(cls, value: str | None, info: ValidationInfo) -> str | None:

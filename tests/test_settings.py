@@ -37,6 +37,8 @@ def test_environment_is_read_and_empty_means_unset(monkeypatch: pytest.MonkeyPat
         ("PERDURE_SUMMARY_MODEL", "  ", "leave it unset"),
         ("PERDURE_TASK_QUEUE", "\t", "leave it unset"),
         ("PERDURE_TASK_QUEUE", "q" * 1001, "Temporal allows 1000"),
+        ("PERDURE_IMPORTANCE", "rules.importance", "as module:function"),
+        ("PERDURE_IMPORTANCE", "my rules:importance", "as module:function"),
         ("PERDURE_DATABASE_URL", "mysql://root:secret@db/x", "postgresql://user:password@host"),
         ("PERDURE_DATA_DIR", __file__, "is a file; it must be the path of a directory"),
         ("PERDURE_DATA_DIR", "~nobody-of-that-name/x", "must be the path of a directory"),

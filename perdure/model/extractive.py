@@ -7,6 +7,7 @@ from perdure.memory.extract import Turn, observe, reflect
 from perdure.memory.facts.tools import CALLS, RESULTS
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation, body
+from perdure.model.importance import label
 from perdure.model.provider import Summary, SummaryCall
 from perdure.model.tokens import count
 
@@ -22,17 +23,20 @@ LABEL = "(offline)"
 def summarise_extractively(call: SummaryCall) -> Summary:
     """The most telling sentences of the sources, word for word, in `target_tokens` at most.
 
-    A pure function that does not fail: the content is empty only if the sources hold no text.
-    Replies of the offline assistant are left out, since they only repeat what was said before.
+    A pure function that does not fail, unless an importance of one's own does: the content is
+    empty only if the sources hold no text. Replies of the offline assistant are left out, since
+    they only repeat what was said before.
     """
     messages = [s for s in call.sources if isinstance(s, Message)]
     entries = [s for s in call.sources if isinstance(s, Observation)]
     if messages:
         turns = [Turn(m.seq, m.role, m.at, _spoken(m)) for m in telling(messages)]
-        content = observe(turns, call.target_tokens, count)
+        content = observe(turns, call.target_tokens, count, call.importance)
     else:
-        content = reflect([_dated(entry) for entry in entries], call.target_tokens, count)
-    return Summary(content, "extractive", MODEL, PROMPT_VERSION)
+        content = reflect(
+            [_dated(entry) for entry in entries], call.target_tokens, count, call.importance
+        )
+    return Summary(content, "extractive", MODEL, label(PROMPT_VERSION, call.importance))
 
 
 def _spoken(message: Message) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from perdure.contract import Usage
 from perdure.memory.blocks import Block
+from perdure.memory.extract import Importance, importance
 from perdure.memory.message import Message
 from perdure.memory.observation import Method, Observation
 from perdure.memory.project import Context
@@ -49,7 +50,7 @@ class SummaryCall:
     the tokens of input that the model takes. `previous` is the end of the entry before, so that
     the new one can go on from it, and `instructions` are the user's for the summariser. `schema`
     and `template` are the user's own form of a summary (see MemoryPolicy). `fault` tells what was
-    wrong with an earlier answer. All but the first four are optional.
+    wrong with an earlier answer, `importance` weighs the sentences of an extract. All but the first four are optional.
     """
 
     model: str
@@ -63,6 +64,7 @@ class SummaryCall:
     window: int = 192_000
     most_tokens: int | None = None
     fault: str = ""
+    importance: Importance = importance
 
 
 @dataclass(frozen=True, slots=True)
