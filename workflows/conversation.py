@@ -30,6 +30,7 @@ with workflow.unsafe.imports_passed_through():
     from perdure.memory.project import context_text
     from perdure.memory.state import Memory
     from workflows import views
+    from workflows.alarm import Alarm
     from workflows.approvals import patience, take_verdict, waiting
     from workflows.archiving import open_chain
     from workflows.controls import close_down, obey
@@ -77,6 +78,8 @@ class ConversationWorkflow:
         self._fork: Fork | None = None
         self._tickets: list[Ticket] = []
         self._steps_here = 0
+        self._active_at = workflow.now()
+        self._alarm = Alarm()
         self._material: tuple[object, Memory, str] | None = None
 
     @workflow.run
@@ -88,6 +91,7 @@ class ConversationWorkflow:
             await open_chain(self.state, self._fork)
             self._running = None
         while True:
+            self._alarm.set(self._room.wakes_at(self._active_at))
             await self._wait_for_work()
             self._room.take_in_finished()
             if self._can_step():
@@ -97,6 +101,8 @@ class ConversationWorkflow:
                 if control.kind == "close":
                     return await close_down(self.state, self._room)
                 await self._obey(control)
+            elif self._alarm.rang:
+                self._room.tidy_in_the_quiet()
             self._room.tidy()
             workflow.set_current_details(views.details(self.state))
             if is_long(self.state, self._steps_here):
@@ -128,7 +134,8 @@ class ConversationWorkflow:
             await workflow.wait_condition(self._has_work, timeout=patience(self.state, now))
 
     def _has_work(self) -> bool:
-        return self._can_step() or self._can_obey() or self._room.has_news
+        news = self._room.has_news or self._alarm.rang
+        return self._can_step() or self._can_obey() or news
 
     def _can_step(self) -> bool:
         state = self.state
@@ -147,6 +154,7 @@ class ConversationWorkflow:
         receipts = await advance(self.state, self._room)
         self._running = None
         self._steps_here += 1
+        self._active_at = workflow.now()
         for receipt in receipts:
             self._settle(receipt.message_id, receipt)
 
@@ -157,6 +165,8 @@ class ConversationWorkflow:
         except ContentError as error:
             self._refuse(control, str(error))
         else:
+            if control.kind == "import":
+                self._active_at = workflow.now()
             if control.id is not None and receipt is not None:
                 self._settle(control.id, receipt)
         self._running = None

@@ -1,8 +1,8 @@
 """Keeps the context within its budgets: starts compactions and takes their results in."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from perdure.memory.compact import Plan, next_compaction, state_bytes
+from perdure.memory.compact import Plan, idle_compaction, next_compaction, state_bytes
 from perdure.memory.elide.decide import elide, is_due
 from perdure.memory.thinking import without_thinking
 from workflows.compaction import Compaction, take_in
@@ -41,8 +41,30 @@ class Room:
             open_seq=turn.seq if turn else None,
             step_seq=turn.newest if turn else None,
         )
-        waiting = state.turns < state.compact_after_turn
-        return None if plan is None or (waiting and plan.urgency != "emergency") else plan
+        return None if plan is None or (self._waits and plan.urgency != "emergency") else plan
+
+    @property
+    def _waits(self) -> bool:
+        """Whether a failure is being waited out."""
+        return self._state.turns < self._state.compact_after_turn
+
+    def wakes_at(self, active_at: datetime) -> datetime | None:
+        """When there will be something to do in the quiet, if no message comes.
+
+        `active_at` is when the last one came.
+        """
+        after = self._state.config.policy.idle_after
+        open_turn = self._state.turn is not None
+        if after is None or open_turn or self._flight is not None or self._waits:
+            return None
+        due = idle_compaction(self._state.memory, budgets(self._state)) is not None
+        return active_at + timedelta(seconds=after) if due else None
+
+    def tidy_in_the_quiet(self) -> None:
+        """No message came for long: start compacting below any threshold."""
+        if self._flight is None:
+            plan = idle_compaction(self._state.memory, budgets(self._state))
+            self._flight = None if plan is None else Compaction(self._state, plan)
 
     def take_in_finished(self) -> None:
         """Apply the compaction that has ended, if one has."""

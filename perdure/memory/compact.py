@@ -253,6 +253,13 @@ def next_compaction(
     return None
 
 
+def idle_compaction(memory: Memory, policy: MemoryPolicy) -> Plan | None:
+    """What should be compacted in the quiet, or None if that is too little to be worth it."""
+    plan = next_compaction(memory, policy, now=True) if policy.enabled else None
+    leaving = 0 if plan is None else sum(p.source_tokens for p in plan.parts if p.level == 1)
+    return plan if leaving >= max(1, policy.tail_tokens) else None
+
+
 def sources(memory: Memory, part: Part) -> list[Message] | list[Observation]:
     """The messages (level 1) or entries (above) that `part` is made from.
 

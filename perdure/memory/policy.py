@@ -21,6 +21,9 @@ class MemoryPolicy(BaseModel):
     stay verbatim (default: a fifth of `message_budget`, at most 6,000), and never fewer
     than `keep_recent_messages`, unless those alone exceed the budget.
 
+    `idle_after` seconds without a message what stands before the newest messages is compacted
+    below any threshold, if it weighs at least as much as what stays (None: never).
+
     `instructions` are for the summariser. `summary_schema`, a JSON Schema of an object, takes the
     place of the fields of `Notes` (perdure/memory/notes): the summariser is held to it, an answer
     that breaks a limit of it is asked again. Its fields are asked for and shown in the order of
@@ -46,6 +49,7 @@ class MemoryPolicy(BaseModel):
     reserve_output: Annotated[int, Field(ge=1, le=1_000_000)] = 8_000
     exact_counts: bool = False
     message_limit: Annotated[int, Field(ge=2)] | None = None
+    idle_after: Annotated[int, Field(ge=1, le=31_536_000)] | None = None
     instructions: Annotated[str, Field(max_length=20_000)] = ""
     summary_schema: dict[str, Any] | None = None
     summary_template: Annotated[str, Field(max_length=20_000)] = ""
