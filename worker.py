@@ -12,6 +12,7 @@ from activities.compacting import Compacting
 from activities.counting import Counting
 from activities.replying import Replying
 from activities.tools import CallingTools
+from activities.zones import zone
 from perdure.archive import Archive
 from perdure.archive.moments import Moment
 from perdure.errors import ArchiveUnavailable, SettingsError
@@ -71,6 +72,7 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
                 archiving.archive,
                 archiving.open,
                 archiving.claim,
+                zone,
             ],
             interceptors=[GuardInterceptor()],
             # Stands in several events of each turn; the default is four times as long.

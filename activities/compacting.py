@@ -19,7 +19,7 @@ from perdure.memory.policy import MemoryPolicy
 from perdure.memory.stored import expanded, hashes
 from perdure.memory.wire import sha256
 from perdure.model import Pool, Providers, SummaryCall
-from perdure.model.guarded import summarise
+from perdure.model.guarded import facts_alone, summarise
 
 
 class Compacting:
@@ -84,7 +84,10 @@ class Compacting:
         )
         try:
             async with heartbeating():
-                made = await summarise(self._providers.of(model), self._pool, call)
+                if ref.facts_only:
+                    made = await self._pool.run(facts_alone, call)
+                else:
+                    made = await summarise(self._providers.of(model), self._pool, call)
         except ModelError as error:
             raise as_failure(error) from error
         summary = made.summary

@@ -18,6 +18,7 @@ from perdure.memory.message import Role
 from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.state import Memory
+from perdure.memory.zone import Zone
 
 WORKFLOW = "ConversationWorkflow"
 TASK_QUEUE = "perdure"
@@ -30,6 +31,7 @@ OPEN = "open"
 CLAIM = "claim"
 ARCHIVE = "archive"
 CALL_TOOL = "call_tool"
+ZONE = "zone"
 
 # Temporal refuses payloads over 2 MB; clients with an archive store big blocks there first.
 MESSAGE_BYTES = 1_900_000
@@ -258,12 +260,16 @@ class ReplyResult(Sparse):
 
 
 class PartRef(Sparse):
-    """Names the source of one compaction; `sha256` is its hash, which the activity checks."""
+    """Names the source of one compaction; `sha256` is its hash, which the activity checks.
+
+    `extractive`: without a model. `facts_only`: nothing but the facts of the source, without one.
+    """
 
     part: Part
     sha256: str
     extractive: bool = False
     instructions: str | None = None
+    facts_only: bool = False
 
 
 class PartResult(Wire):
@@ -381,6 +387,20 @@ class Claimed(Wire):
     """The contents with references in the place of big blocks."""
 
     contents: list[list[Block]]
+
+
+class ZoneRef(Wire):
+    """Asks for the table of a time zone, as it is known at `at`."""
+
+    name: str
+    at: datetime
+
+
+class ZoneFound(Wire):
+    """The table, or why there is none."""
+
+    zone: Zone | None = None
+    fault: str | None = None
 
 
 class ArchiveRef(Sparse):

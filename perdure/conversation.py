@@ -58,6 +58,7 @@ from perdure.past import PAGE_ROWS, SHOWN_MESSAGES, Past, Shown, archived_past
 from perdure.recall import LIMIT_TOKENS, Recalled, recall
 from perdure.served import served
 from perdure.watching import Order, until
+from perdure.zones import fault
 
 T = TypeVar("T")
 Start = WithStartWorkflowOperation[Any, Any]
@@ -146,7 +147,7 @@ class Conversation:
                     f"the conversation {id!r} runs already; a configuration is for a new one"
                 )
             return conversation
-        config = config or ConversationConfig()
+        config = _startable(config)
         conversation.resumed = status is not None
         try:
             await client.start_workflow(
@@ -185,7 +186,7 @@ class Conversation:
         """
         conversation = cls(client, id, task_queue=task_queue, archive=archive)
         payload = await conversation._message(content, _new_id(), pinned=False)
-        config = config or ConversationConfig()
+        config = _startable(config)
         start: Start = WithStartWorkflowOperation(
             WORKFLOW,
             config,
@@ -678,3 +679,11 @@ def _text(cause: BaseException | None) -> str:
 def _new_id() -> str:
     # Eight characters: they stand in the history of a turn six times, and are forgotten soon.
     return secrets.token_urlsafe(6)
+
+
+def _startable(config: ConversationConfig | None) -> ConversationConfig:
+    """The configuration to start with. Raises Refused when its time zone is none."""
+    config = config or ConversationConfig()
+    if (wrong := fault(config.policy.timezone)) is not None:
+        raise Refused(wrong)
+    return config

@@ -44,8 +44,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "perdure.errors",
     ),
     "workflows": ("workflows", "perdure.memory", "perdure.contract", "perdure.entrance"),
+    "perdure.zones": ("perdure.memory",),
     "activities": (
         "activities",
+        "perdure.zones",
         "perdure.memory",
         "perdure.contract",
         "perdure.entrance",

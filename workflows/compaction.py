@@ -34,6 +34,7 @@ def _ref(state: ConversationState, plan: Plan, part: Part, instructions: str) ->
         sha256=source_hash(state.memory, part),
         extractive=state.unsummarised >= _OUTAGES[plan.urgency],
         instructions=instructions or None,
+        facts_only=plan.facts_only,
     )
 
 

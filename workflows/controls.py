@@ -1,8 +1,10 @@
 """What is done at a turn boundary because somebody asked for it."""
 
+from contextlib import suppress
 from typing import Any
 
 from temporalio import workflow
+from temporalio.exceptions import ActivityError
 
 from perdure.contract import ConversationConfig, ImportBatch, ImportReceipt
 from perdure.entrance import reconfigured
@@ -16,6 +18,7 @@ from workflows.room import Room
 from workflows.state import Control, ConversationState
 from workflows.steps import count_from
 from workflows.views import budgets
+from workflows.zone import look_up
 
 
 async def obey(state: ConversationState, room: Room, control: Control) -> Outcome | None:
@@ -23,7 +26,7 @@ async def obey(state: ConversationState, room: Room, control: Control) -> Outcom
     if control.kind == "import":
         return await take_in_batch(state, room, control)
     if control.kind == "configure":
-        return configure(state, control.payload)
+        return await configure(state, control.payload)
     if control.kind == "pin":
         pin_down(state, control)
     elif control.kind == "compact":
@@ -31,8 +34,15 @@ async def obey(state: ConversationState, room: Room, control: Control) -> Outcom
     return None
 
 
-def configure(state: ConversationState, payload: Any) -> ConversationConfig:
-    """Change the configuration; a new system prompt and other tools are counted again."""
+async def configure(state: ConversationState, payload: Any) -> ConversationConfig:
+    """Change the configuration; a new system prompt and other tools are counted again.
+
+    Raises ContentError, with nothing changed, when its time zone is none.
+    """
+    name = reconfigured(state.config, payload).policy.timezone
+    if name != state.config.policy.timezone:
+        with suppress(ActivityError):
+            state.zone = await look_up(name)
     before, state.config = state.config, reconfigured(state.config, payload)
     if (state.config.system, state.config.tools) != (before.system, before.tools):
         state.system_tokens = None

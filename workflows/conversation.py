@@ -50,6 +50,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.runs import is_long
     from workflows.state import Carried, Control, ConversationState
     from workflows.turn import advance
+    from workflows.zone import know_zone
 
 # How long `ask` waits for its reply, and how often that is looked at.
 ASK_LIMIT = timedelta(minutes=10)
@@ -94,6 +95,7 @@ class ConversationWorkflow:
             self._alarm.set(self._room.wakes_at(self._active_at))
             await self._wait_for_work()
             self._room.take_in_finished()
+            await know_zone(self.state)
             if self._can_step():
                 await self._step()
             elif self._can_obey():

@@ -2,9 +2,12 @@
 
 from datetime import datetime, timedelta
 
+from temporalio import workflow
+
 from perdure.memory.compact import Plan, idle_compaction, next_compaction, state_bytes
 from perdure.memory.elide.decide import elide, is_due
 from perdure.memory.thinking import without_thinking
+from perdure.memory.tiers import due_by_calendar, next_due
 from workflows.compaction import Compaction, take_in
 from workflows.state import ConversationState
 from workflows.views import budgets, system_tokens
@@ -33,14 +36,17 @@ class Room:
 
     def plan(self) -> Plan | None:
         """What should be compacted next; None also while failures are being waited out."""
-        state, turn = self._state, self._state.turn
+        state, turn, policy = self._state, self._state.turn, budgets(self._state)
+        open_seq = turn.seq if turn else None
         plan = next_compaction(
             state.memory,
-            budgets(state),
+            policy,
             system_tokens=system_tokens(state),
-            open_seq=turn.seq if turn else None,
+            open_seq=open_seq,
             step_seq=turn.newest if turn else None,
         )
+        if plan is None:
+            plan = due_by_calendar(state.memory, policy, state.zone, workflow.now(), open_seq)
         return None if plan is None or (self._waits and plan.urgency != "emergency") else plan
 
     @property
@@ -53,12 +59,14 @@ class Room:
 
         `active_at` is when the last one came.
         """
-        after = self._state.config.policy.idle_after
-        open_turn = self._state.turn is not None
-        if after is None or open_turn or self._flight is not None or self._waits:
+        state, policy = self._state, budgets(self._state)
+        if policy.idle_after is None or state.turn or self._flight is not None or self._waits:
             return None
-        due = idle_compaction(self._state.memory, budgets(self._state)) is not None
-        return active_at + timedelta(seconds=after) if due else None
+        quiet = active_at + timedelta(seconds=policy.idle_after)
+        if idle_compaction(state.memory, policy) is not None:
+            return quiet
+        day = next_due(state.memory, policy, state.zone, workflow.now())
+        return None if day is None else max(quiet, state.zone.start(day))
 
     def tidy_in_the_quiet(self) -> None:
         """No message came for long: start compacting below any threshold."""

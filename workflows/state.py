@@ -17,6 +17,7 @@ from perdure.contract import (
 from perdure.memory.blocks import Block
 from perdure.memory.event import Event, Sent, TurnEnd
 from perdure.memory.state import Memory
+from perdure.memory.zone import UTC_ZONE, Zone
 from workflows.ledger import Row, packed, unpacked
 
 # Windows that keep the carried state flat however long the conversation runs.
@@ -172,6 +173,7 @@ class ConversationState(BaseModel):
     `log` holds the events that do not.
     `approved` are the tools for which a yes was to hold from then on.
     `failed_in_a_row` counts plans that failed, `unsummarised` those whose summaries did.
+    `zone` says when the days of the calendar begin.
     """
 
     config: ConversationConfig = ConversationConfig()
@@ -196,6 +198,7 @@ class ConversationState(BaseModel):
     compact_after_turn: int = 0
     failed_in_a_row: int = 0
     unsummarised: int = 0
+    zone: Zone = UTC_ZONE
 
     def note(self, at: datetime, text: str) -> None:
         """Keep a sentence for `status`."""

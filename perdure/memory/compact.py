@@ -41,12 +41,16 @@ class Part(BaseModel):
 
 
 class Plan(BaseModel):
-    """Parts that are compacted at the same time and applied in their order."""
+    """Parts that are compacted at the same time and applied in their order.
+
+    `facts_only`: of their sources nothing but the facts is to be left.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     urgency: Urgency
     parts: list[Part]
+    facts_only: bool = False
 
 
 class Compacted(BaseModel):
@@ -95,16 +99,17 @@ def most_tokens(part: Part) -> int:
     return int(PROGRESS * part.source_tokens) - ENTRY_OVERHEAD
 
 
-def _weigh(memory: Memory, sources: Sequence[Message | Observation]) -> int:
+def weigh(memory: Memory, sources: Sequence[Message | Observation]) -> int:
     """What the sources take in the context now; elided messages take little of it."""
     return sum(memory.weigh(s) if isinstance(s, Message) else s.weight for s in sources)
 
 
-def _part(
+def part_from(
     memory: Memory, level: int, sources: Sequence[Message | Observation], ratio: float
 ) -> Part:
+    """The part that makes an entry of `level` from its sources, `ratio` times smaller."""
     first, last = sources[0], sources[-1]
-    tokens = _weigh(memory, sources)
+    tokens = weigh(memory, sources)
     return Part(
         level=level,
         first_seq=first.seq if isinstance(first, Message) else first.first_seq,
@@ -134,27 +139,25 @@ def kept_from(
     return max(cut for cut in cuts(messages) if cut <= start)
 
 
-def _chunks(memory: Memory, end: int, chunk: int) -> list[Sequence[Message]]:
-    """The first `end` messages in runs of about `chunk` tokens, each from cut to cut.
+def chunks(memory: Memory, places: Sequence[int], chunk: int) -> list[Sequence[Message]]:
+    """The messages from the first of some cuts to the last, in runs of about `chunk` tokens.
 
     Whole messages are what the summariser reads, so it is those that are weighed.
 
     What is left at the end and too small to be worth an entry waits for the next time.
     """
-    messages = memory.messages
-    total = sum(m.weight for m in messages[:end])
+    messages, start, end = memory.messages, places[0], places[-1]
+    total = sum(m.weight for m in messages[start:end])
     even = total / max(1, round(total / chunk))
-    chunks: list[Sequence[Message]] = []
-    start = done = 0
-    for cut in cuts(messages):
-        if not 0 < cut <= end:
-            continue
+    runs: list[Sequence[Message]] = []
+    done = 0
+    for cut in places[1:]:
         weight = sum(m.weight for m in messages[start:cut])
-        full = cut == end or done + weight >= even * (len(chunks) + 1)
-        if full and _weigh(memory, messages[start:cut]) >= MIN_SOURCE:
-            chunks.append(messages[start:cut])
+        full = cut == end or done + weight >= even * (len(runs) + 1)
+        if full and weigh(memory, messages[start:cut]) >= MIN_SOURCE:
+            runs.append(messages[start:cut])
             start, done = cut, done + weight
-    return chunks
+    return runs
 
 
 def _observe(
@@ -163,9 +166,10 @@ def _observe(
     offset = memory.next_seq - len(memory.messages)
     open_from = len(memory.messages) if open_seq is None else max(0, open_seq - offset)
     end = kept_from(memory.messages, policy, open_from, crowded)
+    places = [cut for cut in cuts(memory.messages) if cut <= end]
     return [
-        _part(memory, 1, chunk, policy.target_ratio)
-        for chunk in _chunks(memory, end, policy.observe_chunk)
+        part_from(memory, 1, chunk, policy.target_ratio)
+        for chunk in chunks(memory, places, policy.observe_chunk)
     ]
 
 
@@ -177,7 +181,7 @@ def _reflect(memory: Memory, policy: MemoryPolicy, level: int) -> list[Part]:
         taken += 1
     if weight < MIN_SOURCE:
         return []
-    return [_part(memory, level + 1, entries[:taken], policy.reflect_ratio)]
+    return [part_from(memory, level + 1, entries[:taken], policy.reflect_ratio)]
 
 
 def _reflect_ahead(memory: Memory, policy: MemoryPolicy, parts: Sequence[Part]) -> list[Part]:

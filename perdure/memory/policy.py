@@ -12,6 +12,9 @@ Tokens = Annotated[int, Field(ge=100, le=10_000_000)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Ratio = Annotated[float, Field(gt=1, le=100)]
 
+# Whether there is such a zone is asked at the door, since what is known of zones changes.
+ZoneName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}$", max_length=64)]
+
 
 class MemoryPolicy(BaseModel):
     """Budgets in tokens, shares of a budget, and ratios of source to result tokens.
@@ -23,6 +26,11 @@ class MemoryPolicy(BaseModel):
 
     `idle_after` seconds without a message what stands before the newest messages is compacted
     below any threshold, if it weighs at least as much as what stays (None: never).
+
+    With `calendar` what is seven days old becomes an entry a day, after thirty days an entry a
+    week, after ninety an entry a month, and after a year the facts of each month (see
+    `perdure.memory.tiers`); days are those of `timezone`, a name such as "Europe/Berlin".
+    Budgets still compact earlier. Without messages this goes on only with `idle_after`.
 
     `instructions` are for the summariser. `summary_schema`, a JSON Schema of an object, takes the
     place of the fields of `Notes` (perdure/memory/notes): the summariser is held to it, an answer
@@ -50,6 +58,8 @@ class MemoryPolicy(BaseModel):
     exact_counts: bool = False
     message_limit: Annotated[int, Field(ge=2)] | None = None
     idle_after: Annotated[int, Field(ge=1, le=31_536_000)] | None = None
+    calendar: bool = False
+    timezone: ZoneName = "UTC"
     instructions: Annotated[str, Field(max_length=20_000)] = ""
     summary_schema: dict[str, Any] | None = None
     summary_template: Annotated[str, Field(max_length=20_000)] = ""

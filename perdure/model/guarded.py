@@ -9,6 +9,7 @@ from perdure.memory.facts import Fact, collect, guard, reserve
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation, body
 from perdure.model.answer import BadSummary
+from perdure.model.extractive import MODEL as EXTRACTIVE
 from perdure.model.extractive import summarise_extractively, telling
 from perdure.model.graded import Asking
 from perdure.model.offline import MODEL as OFFLINE
@@ -18,6 +19,9 @@ from perdure.model.tokens import count
 
 SILENT = "Nothing was said in words."
 """The content of an entry whose sources hold no text."""
+FACTS_ONLY = "Of this time only the facts are kept."
+"""The content of an entry that is left with facts alone."""
+FACTS_VERSION = "facts-1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,14 @@ def refilled(call: SummaryCall, facts: Sequence[Fact], summary: Summary) -> Guar
     exact = replace(call, target_tokens=max(MIN_TARGET, count(summary.content) + free))
     second = guarded(call, facts, summarise_extractively(exact))
     return second if second.tokens <= max(first.tokens, call.target_tokens) else first
+
+
+def facts_alone(call: SummaryCall) -> Guarded:
+    """The facts of the sources and nothing else, the most important that fit the target."""
+    room = max(1, call.target_tokens - count(body(FACTS_ONLY, [""])))
+    lines = guard(facts_of(call), FACTS_ONLY, room, count, share=1000)
+    summary = Summary(FACTS_ONLY, "extractive", EXTRACTIVE, FACTS_VERSION)
+    return Guarded(summary, lines, count(body(FACTS_ONLY, lines)))
 
 
 def extractively(call: SummaryCall) -> Guarded:

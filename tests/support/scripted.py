@@ -18,6 +18,7 @@ from temporalio.worker import Worker
 
 from activities.archiving import Archiving
 from activities.material import fetch
+from activities.zones import zone
 from perdure.archive import Archive
 from perdure.contract import (
     CALL_TOOL,
@@ -211,6 +212,7 @@ def serving(
             *(scripted.reply, scripted.observe, scripted.reflect, scripted.count),
             scripted.call_tool,
             *(archiving.archive, archiving.open, archiving.claim),
+            zone,
         ],
         interceptors=[GuardInterceptor()],
         **options,

@@ -30,19 +30,23 @@ def reserve(facts: Sequence[Fact], target: int, count: Count) -> int:
     return count(body("", lines)) if lines else 0
 
 
-def guard(facts: Sequence[Fact], content: str, target: int, count: Count) -> list[str]:
+def guard(
+    facts: Sequence[Fact], content: str, target: int, count: Count, share: int = SHARE
+) -> list[str]:
     """Those of the `facts` of a source that `content` does not say, as lines `day: clause`.
 
     The most important that fit, in the order in which they were told. Strong ones take up to
-    `SHARE` of `target` tokens, or all that the content leaves unused of it if that is more; weak
+    `share` of `target` tokens, or all that the content leaves unused of it if that is more; weak
     ones only what is unused, within that share. A fact is said when its values stand in a sentence
     of the content, or most of its words do.
     """
-    return _chosen(facts, content, target, count)
+    return _chosen(facts, content, target, count, share)
 
 
-def _chosen(facts: Sequence[Fact], content: str, target: int, count: Count) -> list[str]:
-    share = target * SHARE // 1000
+def _chosen(
+    facts: Sequence[Fact], content: str, target: int, count: Count, of_thousand: int = SHARE
+) -> list[str]:
+    share = target * of_thousand // 1000
     free = target - count(content)
     limit = max(share, free) if content else share
     said = _Said(content)
