@@ -11,6 +11,7 @@ from activities.archiving import Archiving
 from activities.compacting import Compacting
 from activities.counting import Counting
 from activities.replying import Replying
+from activities.sessions import Sessions
 from activities.tools import CallingTools
 from activities.zones import zone
 from perdure.archive import Archive
@@ -73,6 +74,7 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
                 archiving.open,
                 archiving.claim,
                 zone,
+                Sessions(pool).session,
             ],
             interceptors=[GuardInterceptor()],
             # Stands in several events of each turn; the default is four times as long.

@@ -20,10 +20,11 @@ from perdure.contract import (
     MaterialPage,
     MaterialQuery,
     PartRef,
+    SessionRef,
     StepRef,
 )
 
-Ref = StepRef | PartRef | CountRef | ArchiveRef | ClaimRef | CallRef | HeldRef
+Ref = StepRef | PartRef | CountRef | ArchiveRef | ClaimRef | CallRef | HeldRef | SessionRef
 
 
 async def fetch(ref: Ref) -> Any:

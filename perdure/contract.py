@@ -32,6 +32,7 @@ CLAIM = "claim"
 ARCHIVE = "archive"
 CALL_TOOL = "call_tool"
 ZONE = "zone"
+SESSION = "session"
 
 # Temporal refuses payloads over 2 MB; clients with an archive store big blocks there first.
 MESSAGE_BYTES = 1_900_000
@@ -126,6 +127,13 @@ class ImportBatch(Wire):
 
     messages: list[ImportedMessage]
     id: str | None = None
+
+
+class CompactRequest(Wire):
+    """What `compact` asks for: the summariser's instructions, or the end of a session."""
+
+    instructions: str = ""
+    session: bool = False
 
 
 class Receipt(Wire):
@@ -387,6 +395,12 @@ class Claimed(Wire):
     """The contents with references in the place of big blocks."""
 
     contents: list[list[Block]]
+
+
+class SessionRef(Wire):
+    """Asks for the texts of the session that began with message `session`."""
+
+    session: int
 
 
 class ZoneRef(Wire):

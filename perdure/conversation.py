@@ -378,6 +378,27 @@ class Conversation:
         """Compact what stands before the newest messages, at the next turn boundary."""
         await self._signal("compact", {"instructions": instructions} if instructions else None)
 
+    async def end_session(self) -> dict[str, Any]:
+        """End a session or task and go on: compact everything, and tell what it came to.
+
+        Gives what `sessions` will hold of it: `topic`, `goal`, `decisions`, `outcome`,
+        `action_items`, `preferences`, counts and times (see `perdure.memory.session.Session`).
+        """
+        status = await self.status()
+        await self._signal("compact", {"session": True})
+        pause = _PAUSE_SECONDS
+        while (now := await self.status())["totals"]["sessions"] == status["totals"]["sessions"]:
+            await asyncio.sleep(pause)
+            pause = min(_LONGEST_PAUSE_SECONDS, 2 * pause)
+        ended: dict[str, Any] = (await self.sessions())[
+            status["totals"]["sessions"] - now["totals"]["sessions"]
+        ]
+        return ended
+
+    async def sessions(self) -> list[dict[str, Any]]:
+        """The last sessions that ended, oldest first."""
+        return await self._query("sessions", None, list)
+
     async def interrupt(self) -> None:
         """Stop the turn in progress; what the model has said so far is kept."""
         await self._signal("interrupt", None)
@@ -411,7 +432,7 @@ class Conversation:
         return await self._update("configure", changes, ConversationConfig)
 
     async def close(self) -> dict[str, Any]:
-        """End after all that was sent; gives `{summary, turns, messages, compactions}`."""
+        """End after all that was sent; gives the last session, as `end_session` does."""
         await self._signal("close", None)
         result: dict[str, Any] = await self._served(self._handle.result())
         return result

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from perdure.contract import (
     MESSAGE_BYTES,
     PIN_BYTES,
+    CompactRequest,
     ConversationConfig,
     Fork,
     ImportBatch,
@@ -191,11 +192,16 @@ def reconfigured(config: ConversationConfig, payload: Any) -> ConversationConfig
     return parse_config({k: v for k, v in merged.items() if v is not None})
 
 
-def parse_instructions(payload: Any) -> str:
-    """The argument of `compact`: nothing, or `{"instructions": str?}`."""
+def parse_compact(payload: Any) -> CompactRequest:
+    """The argument of `compact`: nothing, or `{"instructions": str?, "session": bool?}`."""
     if payload is None:
-        return ""
-    text = _fields(payload, "compact", ("instructions",)).get("instructions")
+        return CompactRequest()
+    fields = _fields(payload, "compact", ("instructions", "session"))
+    text, session = fields.get("instructions"), fields.get("session")
     if text is not None and not isinstance(text, str):
         raise ContentError("instructions must be a string")
-    return str(clean(text or ""))
+    if session not in (None, True, False):
+        raise ContentError("session must be true or false")
+    if text and session:
+        raise ContentError("compact takes either instructions or session, the end of a session")
+    return CompactRequest(instructions=str(clean(text or "")), session=bool(session))

@@ -9,8 +9,8 @@ import pytest
 from perdure.contract import ConversationConfig
 from perdure.entrance import (
     parse_batch,
+    parse_compact,
     parse_config,
-    parse_instructions,
     parse_pin,
     parse_time,
     parse_user_message,
@@ -63,8 +63,10 @@ from perdure.memory.policy import MemoryPolicy
             {"policy": {"message_budget": 500_000}},
             "message_budget must be smaller than context_window - reserve_output",
         ),
-        (parse_instructions, "now", "takes an object"),
-        (parse_instructions, {"instructions": 7}, "must be a string"),
+        (parse_compact, "now", "takes an object"),
+        (parse_compact, {"instructions": 7}, "must be a string"),
+        (parse_compact, {"session": "yes"}, "session must be true or false"),
+        (parse_compact, {"session": True, "instructions": "x"}, "either instructions or session"),
         (parse_pin, {"seq": -1}, "either seq"),
         (parse_pin, {"seq": 1, "text": "x"}, "either seq"),
         (parse_pin, {"text": "  "}, "not blank"),

@@ -31,7 +31,7 @@ from perdure.memory.state import unpin_passing
 from perdure.memory.stored import big_blocks
 from workflows.calls import without_open_calls
 from workflows.failure import kind, reason
-from workflows.state import ConversationState
+from workflows.state import ConversationState, SessionStart
 
 _ATTEMPT = timedelta(seconds=30)
 # A fork may have to read and write a long past.
@@ -158,6 +158,12 @@ async def open_chain(state: ConversationState, fork: Fork | None) -> None:
         state.archived = before.marks
         if unpinned is not before.memory:
             state.record(unpinned=True)
+        state.session = SessionStart(
+            seq=before.memory.next_seq,
+            turn=before.turns,
+            row=before.rows,
+            tokens=before.memory.raw_tokens,
+        )
         if before.config is not None and state.config == ConversationConfig():
             state.config = before.config
     if state.config != ((before and before.config) or ConversationConfig()):

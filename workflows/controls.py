@@ -6,13 +6,15 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
-from perdure.contract import ConversationConfig, ImportBatch, ImportReceipt
+from perdure.contract import CompactRequest, ConversationConfig, ImportBatch, ImportReceipt
 from perdure.entrance import reconfigured
 from perdure.memory.blocks import ContentError, upper_estimate
-from perdure.memory.compact import Plan, next_compaction
+from perdure.memory.compact import next_compaction
 from perdure.memory.groups import pairing_fault
+from perdure.memory.session import Session
 from perdure.memory.state import append, mark, pin
 from workflows.archiving import archive_at_last, claimed
+from workflows.ending import end_session
 from workflows.inbox import Outcome
 from workflows.room import Room
 from workflows.state import Control, ConversationState
@@ -30,7 +32,7 @@ async def obey(state: ConversationState, room: Room, control: Control) -> Outcom
     if control.kind == "pin":
         pin_down(state, control)
     elif control.kind == "compact":
-        await compact_now(state, room, control.payload)
+        await compact_now(state, room, CompactRequest.model_validate(control.payload))
     return None
 
 
@@ -90,37 +92,21 @@ async def take_in_batch(state: ConversationState, room: Room, control: Control) 
     return ImportReceipt(first_seq=first, last_seq=first + len(batch.messages) - 1)
 
 
-async def compact_now(state: ConversationState, room: Room, instructions: str) -> None:
-    """Compact the messages before the tail, whatever they weigh."""
+async def compact_now(state: ConversationState, room: Room, asked: CompactRequest) -> None:
+    """Compact the messages before the tail, whatever they weigh; or all, to end a session."""
     await room.settle()
+    if asked.session:
+        await end_session(state, room)
+        return
     plan = next_compaction(state.memory, budgets(state), now=True)
     if plan is None:
         state.note(workflow.now(), "compact: there is nothing before the newest messages")
         return
-    await room.run(plan, instructions)
+    await room.run(plan, asked.instructions)
 
 
-async def close_down(state: ConversationState, room: Room) -> dict[str, Any]:
-    """Summarise what is still verbatim, and give the result of the workflow.
-
-    `{"summary", "turns", "messages", "compactions"}`; without a usable model the summary is
-    extractive, so closing cannot fail.
-    """
-    await room.settle()
-    policy = budgets(state).model_copy(update={"keep_recent": 0, "keep_recent_messages": 0})
-    plan = next_compaction(state.memory, policy, now=True)
-    before = {o.id for o in state.memory.observations}
-    if plan is not None and not await room.run(plan):
-        rest = next_compaction(state.memory, policy, now=True)
-        if rest is not None:
-            await room.run(Plan(urgency="emergency", parts=rest.parts))
+async def close_down(state: ConversationState, room: Room) -> Session:
+    """End the last session, which is the result of the workflow, and close the archive."""
+    ended = await end_session(state, room)
     await archive_at_last(state)
-    last = [o for o in state.memory.observations if o.id not in before]
-    texts = [entry.text for entry in last or state.memory.observations[-1:]]
-    texts = texts or [f"{m.role}: {m.text}" for m in state.memory.messages if not m.failed]
-    return {
-        "summary": "\n\n".join(texts),
-        "turns": state.turns,
-        "messages": state.memory.next_seq,
-        "compactions": state.totals.compactions,
-    }
+    return ended

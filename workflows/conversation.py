@@ -105,6 +105,7 @@ class ConversationWorkflow:
                 await self._obey(control)
             elif self._alarm.rang:
                 self._room.tidy_in_the_quiet()
+            self.state.begin_session()
             self._room.tidy()
             workflow.set_current_details(views.details(self.state))
             if is_long(self.state, self._steps_here):
@@ -220,7 +221,7 @@ class ConversationWorkflow:
 
     @workflow.signal
     async def compact(self, payload: RawValue = NOTHING) -> None:
-        """Compact now: nothing, or `{"instructions": str?}`."""
+        """Compact now: nothing, `{"instructions": str?}`, or `{"session": true}` to end one."""
         await self._signalled("compact", take_compact, payload)
 
     @workflow.signal
@@ -374,6 +375,11 @@ class ConversationWorkflow:
     def compactions(self, payload: RawValue = NOTHING) -> list[dict[str, Any]]:
         """The last rows of the ledger."""
         return views.compactions(self.state)
+
+    @workflow.query
+    def sessions(self, payload: RawValue = NOTHING) -> list[dict[str, Any]]:
+        """The last sessions that ended: what they came to, counts and times."""
+        return views.sessions(self.state)
 
     @workflow.query
     def status(self, payload: RawValue = NOTHING) -> dict[str, Any]:

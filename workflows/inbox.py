@@ -7,7 +7,7 @@ from typing import Any
 from perdure.contract import OUR_IDS, ConversationConfig, ImportReceipt, Receipt
 from perdure.entrance import (
     parse_batch,
-    parse_instructions,
+    parse_compact,
     parse_pin,
     parse_user_message,
     reconfigured,
@@ -102,7 +102,8 @@ def take_batch(state: ConversationState, payload: Any, at: datetime) -> Ticket:
 
 def take_compact(state: ConversationState, payload: Any, at: datetime) -> None:
     """Queue a compaction that was asked for."""
-    state.controls.append(Control(kind="compact", payload=parse_instructions(payload), at=at))
+    asked = parse_compact(payload).model_dump(mode="json")
+    state.controls.append(Control(kind="compact", payload=asked, at=at))
 
 
 def take_pin(state: ConversationState, payload: Any, at: datetime) -> None:

@@ -16,6 +16,7 @@ from perdure.contract import (
 )
 from perdure.memory.blocks import Block
 from perdure.memory.event import Event, Sent, TurnEnd
+from perdure.memory.session import Session
 from perdure.memory.state import Memory
 from perdure.memory.zone import UTC_ZONE, Zone
 from workflows.ledger import Row, packed, unpacked
@@ -25,6 +26,7 @@ KNOWN_IDS = 300
 TURNS = 50
 LEDGER_ROWS = 200
 NOTES = 20
+SESSIONS = 5
 # Replies whose text is kept even when their message is compacted, and its UTF-8 bytes.
 REPLIES = 10
 REPLY_BYTES = 100_000
@@ -161,8 +163,19 @@ class Totals(BaseModel):
     compactions: int = 0
     failed_compactions: int = 0
     runs: int = 1
+    sessions: int = 0
     reply_usage: Usage = Usage()
     compaction_usage: Usage = Usage()
+
+
+class SessionStart(BaseModel):
+    """Where the session in progress began: marks, tokens said before it, its first message."""
+
+    seq: int = 0
+    turn: int = 0
+    row: int = 0
+    tokens: int = 0
+    at: datetime | None = None
 
 
 class ConversationState(BaseModel):
@@ -173,7 +186,8 @@ class ConversationState(BaseModel):
     `log` holds the events that do not.
     `approved` are the tools for which a yes was to hold from then on.
     `failed_in_a_row` counts plans that failed, `unsummarised` those whose summaries did.
-    `zone` says when the days of the calendar begin.
+    `zone` says when the days of the calendar begin, `session` where the session in progress
+    did; `sessions` are the last that ended.
     """
 
     config: ConversationConfig = ConversationConfig()
@@ -199,10 +213,24 @@ class ConversationState(BaseModel):
     failed_in_a_row: int = 0
     unsummarised: int = 0
     zone: Zone = UTC_ZONE
+    session: SessionStart = SessionStart()
+    sessions: list[Session] = []
 
     def note(self, at: datetime, text: str) -> None:
         """Keep a sentence for `status`."""
         self.notes = [*self.notes, Note(at=at, text=text[:500])][-NOTES:]
+
+    def remember_session(self, ended: Session) -> None:
+        """Keep a session that ended; its text stands in the memory."""
+        self.totals.sessions += 1
+        kept = ended.model_copy(update={"summary": ""})
+        self.sessions = [*self.sessions, kept][-SESSIONS:]
+
+    def begin_session(self) -> None:
+        """Note when the first message of the session in progress was said."""
+        first = next((m for m in self.memory.messages if m.seq == self.session.seq), None)
+        if self.session.at is None and first is not None:
+            self.session.at = first.at
 
     def remember_reply(self, reply: KeptReply) -> None:
         """Keep a reply word for word; older ones lose their text, archived ones their place."""

@@ -36,6 +36,8 @@ from workflows.state import ConversationState
 PAGE_CHARS = 250_000
 # The end of the previous entry, given to the summariser for continuity.
 PREVIOUS_CHARS = 600
+# What is read of a session at its end; more would take a worker seconds.
+SESSION_CHARS = 100_000
 
 
 def system_tokens(state: ConversationState) -> int:
@@ -133,6 +135,11 @@ def memory(state: ConversationState) -> dict[str, Any]:
 def compactions(state: ConversationState) -> list[dict[str, Any]]:
     """The last rows of the ledger, oldest first."""
     return [row_view(state.whole_row(row)) for row in state.ledger]
+
+
+def sessions(state: ConversationState) -> list[dict[str, Any]]:
+    """The last sessions that ended, oldest first."""
+    return [session.model_dump(mode="json", exclude={"summary"}) for session in state.sessions]
 
 
 def transcript(state: ConversationState) -> list[dict[str, Any]]:
@@ -298,6 +305,19 @@ def _held(state: ConversationState) -> Held:
     )
 
 
+def session_texts(state: ConversationState) -> list[str]:
+    """What the session in progress says in the context, oldest first, the newest part of it."""
+    begun, memory = state.session.seq, state.memory
+    texts = [o.body for o in memory.observations if o.last_seq >= begun]
+    texts += [
+        f"{m.role}: {m.text}" for m in memory.messages if m.seq >= begun and not m.failed and m.text
+    ]
+    room, start = SESSION_CHARS, len(texts)
+    while start > 0 and (room := room - len(texts[start - 1])) >= 0:
+        start -= 1
+    return texts[start:] or [text[-SESSION_CHARS:] for text in texts[-1:]]
+
+
 def _accepted(state: ConversationState, ref: ClaimRef) -> dict[str, Any] | None:
     for queued in state.inbox:
         if queued.id == ref.accepted:
@@ -314,6 +334,8 @@ def material(state: ConversationState, ref: Mapping[str, Any]) -> str:
         return canonical_json(_held(state).model_dump(mode="json"))
     if "chain" in ref:
         return canonical_json(_archive_material(state, ArchiveRef.model_validate(ref)))
+    if "session" in ref:
+        return canonical_json({"texts": session_texts(state)})
     if "accepted" in ref:
         return canonical_json(_accepted(state, ClaimRef.model_validate(ref)))
     if "tool_use_id" in ref:

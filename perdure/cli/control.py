@@ -20,9 +20,15 @@ def compact(
     instructions: Annotated[
         str | None, typer.Option(help="What the summary must pay attention to.")
     ] = None,
+    end_session: Annotated[
+        bool, typer.Option("--session", help="End a session: compact everything and go on.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Compact now what stands before the newest messages, and show the result."""
+    if end_session:
+        _end_session(id, instructions, as_json)
+        return
 
     async def compacted() -> list[dict[str, Any]]:
         async with session(Settings()) as opened:
@@ -40,6 +46,32 @@ def compact(
         show(compactions_table(rows))
     else:
         say("nothing to compact: there is nothing before the newest messages")
+
+
+def _end_session(id: str, instructions: str | None, as_json: bool) -> None:  # noqa: A002
+    if instructions:
+        raise typer.BadParameter("either --session or --instructions can be given")
+
+    async def ended() -> dict[str, Any]:
+        async with session(Settings()) as opened:
+            return await opened.conversation(id).end_session()
+
+    result = run(ended())
+    if as_json:
+        emit(result)
+        return
+    say(f"ended a session of {counted(result['messages'], 'message')}", "dim")
+    _tell(result)
+
+
+def _tell(ended: dict[str, Any]) -> None:
+    """What a session came to, a line a thing."""
+    for name in ("topic", "goal"):
+        if ended[name]:
+            say(f"{name}: {ended[name]}")
+    for name in ("decisions", "outcome", "action_items", "preferences"):
+        if ended[name]:
+            say("\n".join([f"{name.replace('_', ' ')}:", *(f"- {line}" for line in ended[name])]))
 
 
 async def _until_idle(conversation: Conversation) -> None:
@@ -67,3 +99,4 @@ def close(id: Id, as_json: Json = False) -> None:  # noqa: A002
         "dim",
     )
     say(result["summary"])
+    _tell(result)

@@ -28,11 +28,13 @@ from perdure.contract import (
     REPLY,
     REQUEST_REFUSED,
     CallRef,
+    SESSION,
     CountRef,
     Counts,
     PartRef,
     PartResult,
     ReplyResult,
+    SessionRef,
     StepRef,
     ToolCall,
     ToolResult,
@@ -42,6 +44,7 @@ from perdure.memory.blocks import Block, to_text
 from perdure.memory.compact import Compacted, identity
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import Context
+from perdure.memory.session import Told, told_in
 from perdure.memory.wire import canonical_json, sha256
 from tests.support.tools import FakeTool, declared
 from worker import WORKFLOWS
@@ -174,6 +177,10 @@ class Scripted:
         found = await fetch(ref)
         return Counts(counts=_counts(found["uncounted"]), system_tokens=weigh(found["system"]))
 
+    @activity.defn(name=SESSION)
+    async def session(self, ref: SessionRef) -> Told:
+        return told_in((await fetch(ref))["texts"])
+
     async def _compact(self, ref: PartRef) -> PartResult:
         script = self._mine()
         script.parts.append(ref)
@@ -212,7 +219,7 @@ def serving(
             *(scripted.reply, scripted.observe, scripted.reflect, scripted.count),
             scripted.call_tool,
             *(archiving.archive, archiving.open, archiving.claim),
-            zone,
+            *(zone, scripted.session),
         ],
         interceptors=[GuardInterceptor()],
         **options,
