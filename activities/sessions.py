@@ -20,4 +20,4 @@ class Sessions:
         """Topic, goal, decisions, outcome, what is to be done, and preferences."""
         async with heartbeating():
             found = await fetch(ref)
-            return await self._pool.run(told_in, found["texts"])
+            return await self._pool.run(told_in, found["texts"], found["made"])

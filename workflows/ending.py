@@ -12,7 +12,7 @@ from perdure.memory.session import Session, Told
 from workflows.failure import reason
 from workflows.room import Room
 from workflows.state import ConversationState, SessionStart
-from workflows.views import budgets, session_texts
+from workflows.views import budgets, session_material
 
 _ATTEMPT = timedelta(seconds=30)
 _HEARTBEAT = timedelta(seconds=10)
@@ -47,7 +47,7 @@ async def end_session(state: ConversationState, room: Room) -> Session:
 
 
 async def _told(state: ConversationState) -> Told:
-    if not session_texts(state):
+    if not any(session_material(state).values()):
         return Told()
     try:
         told: Told = await workflow.execute_activity(

@@ -19,6 +19,7 @@ from perdure.contract import (
 )
 from perdure.memory.blocks import to_text
 from perdure.memory.compact import sources
+from perdure.memory.observation import body
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import (
     PROJECTIONS,
@@ -305,17 +306,30 @@ def _held(state: ConversationState) -> Held:
     )
 
 
-def session_texts(state: ConversationState) -> list[str]:
-    """What the session in progress says in the context, oldest first, the newest part of it."""
+def session_material(state: ConversationState) -> dict[str, list[str]]:
+    """What the session in progress says in the context, the newest part of it, oldest first.
+
+    `made` are the contents that a model wrote, `texts` all else.
+    """
     begun, memory = state.session.seq, state.memory
-    texts = [o.body for o in memory.observations if o.last_seq >= begun]
-    texts += [
-        f"{m.role}: {m.text}" for m in memory.messages if m.seq >= begun and not m.failed and m.text
+    parts: list[tuple[str, str]] = []
+    for entry in memory.observations:
+        if entry.last_seq >= begun:
+            parts.append(("made" if entry.method == "model" else "texts", entry.content))
+            parts += [("texts", body("", entry.facts))] if entry.facts else []
+    parts += [
+        ("texts", f"{m.role}: {m.text}")
+        for m in memory.messages
+        if m.seq >= begun and not m.failed and m.text
     ]
-    room, start = SESSION_CHARS, len(texts)
-    while start > 0 and (room := room - len(texts[start - 1])) >= 0:
-        start -= 1
-    return texts[start:] or [text[-SESSION_CHARS:] for text in texts[-1:]]
+    found: dict[str, list[str]] = {"made": [], "texts": []}
+    room = SESSION_CHARS
+    for name, text in reversed(parts):
+        found[name].insert(0, text[:room])
+        room -= len(text)
+        if room <= 0:
+            break
+    return found
 
 
 def _accepted(state: ConversationState, ref: ClaimRef) -> dict[str, Any] | None:
@@ -335,7 +349,7 @@ def material(state: ConversationState, ref: Mapping[str, Any]) -> str:
     if "chain" in ref:
         return canonical_json(_archive_material(state, ArchiveRef.model_validate(ref)))
     if "session" in ref:
-        return canonical_json({"texts": session_texts(state)})
+        return canonical_json(session_material(state))
     if "accepted" in ref:
         return canonical_json(_accepted(state, ClaimRef.model_validate(ref)))
     if "tool_use_id" in ref:

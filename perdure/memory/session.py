@@ -12,6 +12,7 @@ from perdure.memory.extract.words import words
 from perdure.memory.facts.clauses import told
 from perdure.memory.facts.fact import Kind
 from perdure.memory.facts.statements import kinds
+from perdure.memory.notes import merged, read_notes, settled
 
 ITEMS = 8
 """Lines of a list at most, the newest."""
@@ -91,11 +92,30 @@ class _Said(NamedTuple):
     asked: bool
 
 
-def told_in(texts: Sequence[str]) -> Told:
-    """What texts tell of a session, oldest first: bodies of entries, and "role: words".
+def told_in(texts: Sequence[str], made: Sequence[str] = ()) -> Told:
+    """What texts tell of a session, oldest first: entries, and messages as "role: words".
 
-    A pure function without a model: it picks clauses by what they announce.
+    `made` are what a model wrote of the part before them: the fields of its notes are taken as
+    they are. Elsewhere clauses are picked by what they announce. A pure function.
     """
+    read_as = [(text, read_notes(text)) for text in made]
+    notes = merged([n for _, n in read_as if n is not None]) if any(n for _, n in read_as) else None
+    picked = _picked([*(text for text, n in read_as if n is None), *texts])
+    if notes is None:
+        return picked
+    return Told(
+        topic=_short(notes.gist),
+        goal=_short(notes.current_task) or picked.goal,
+        decisions=_last([*notes.decisions, *picked.decisions]),
+        outcome=_last(notes.outcomes) or picked.outcome,
+        action_items=_last(
+            [*(a.text for a in settled(notes, [notes]).action_items), *picked.action_items]
+        ),
+        preferences=_last([*notes.instructions, *picked.preferences]),
+    )
+
+
+def _picked(texts: Sequence[str]) -> Told:
     said = list(_said(texts))
     statements = [s for s in said if not s.asked]
     users = [s for s in said if s.role != "assistant"]
@@ -141,7 +161,11 @@ def _topic(texts: Sequence[str]) -> str:
 
 
 def _newest(said: Sequence[_Said]) -> list[str]:
-    return list(dict.fromkeys(_short(s.text) for s in said))[-ITEMS:]
+    return _last([s.text for s in said])
+
+
+def _last(lines: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(map(_short, lines)))[-ITEMS:]
 
 
 def _short(text: str) -> str:

@@ -1,5 +1,6 @@
 """What is told of a session, by its own words and without a model."""
 
+from perdure.memory.notes import Action, Notes, written
 from perdure.memory.session import ITEMS, LONGEST, Told, told_in
 
 TEXTS = [
@@ -47,3 +48,24 @@ def test_it_stays_small_and_keeps_the_newest() -> None:
     assert told.decisions[-1].startswith("We decided on plan 49")
     assert all(len(line) <= LONGEST + 4 for line in told.decisions)
     assert len(told.model_dump_json()) < 7_500
+
+
+def test_what_a_model_noted_is_taken_as_it_is() -> None:
+    notes = Notes(
+        gist="A bakery is planned.",
+        current_task="Find an oven.",
+        instructions=["Never quote prices without tax."],
+        decisions=["Tannery Lane it is, for its chimney."],
+        action_items=[Action(text="Call Hallmoor."), Action(text="Sign the lease.", done=True)],
+        outcomes=["The lease came to 1,150 euros."],
+    )
+    assert told_in(["user: We decided to wait."], [written(notes)]) == Told(
+        topic="A bakery is planned.",
+        goal="Find an oven.",
+        decisions=["Tannery Lane it is, for its chimney.", "We decided to wait"],
+        outcome=["The lease came to 1,150 euros."],
+        action_items=["Call Hallmoor."],
+        preferences=["Never quote prices without tax."],
+    )
+    free = told_in([], ["Two\nfree lines.\nWe decided to wait."])
+    assert free.decisions == ["We decided to wait"]

@@ -27,8 +27,8 @@ from perdure.contract import (
     REFLECT,
     REPLY,
     REQUEST_REFUSED,
-    CallRef,
     SESSION,
+    CallRef,
     CountRef,
     Counts,
     PartRef,
@@ -179,7 +179,8 @@ class Scripted:
 
     @activity.defn(name=SESSION)
     async def session(self, ref: SessionRef) -> Told:
-        return told_in((await fetch(ref))["texts"])
+        found = await fetch(ref)
+        return told_in(found["texts"], found["made"])
 
     async def _compact(self, ref: PartRef) -> PartResult:
         script = self._mine()

@@ -68,7 +68,7 @@ async def test_an_ill_formed_end_is_noted(talk: Talk) -> None:
 async def test_what_cannot_be_told_is_still_counted(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_: object) -> None:
+    def broken(*_: object) -> None:
         raise ApplicationError("no words", non_retryable=True)
 
     monkeypatch.setattr("tests.support.scripted.told_in", broken)
