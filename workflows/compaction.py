@@ -1,6 +1,7 @@
 """Compactions in flight: started by the loop, applied by the loop, never in between."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 
@@ -60,6 +61,8 @@ class Compaction:
     def __init__(self, state: ConversationState, plan: Plan, instructions: str = "") -> None:
         self.plan = plan
         self.archived: Marks | None = None
+        # Whether a turn has waited for it in vain.
+        self.late = False
         self._task = asyncio.create_task(self._run(state, instructions))
 
     async def _run(self, state: ConversationState, instructions: str) -> list[Outcome]:
@@ -75,10 +78,12 @@ class Compaction:
         """Whether every part has ended, well or not."""
         return self._task.done()
 
-    async def wait(self, at_most: timedelta | None = None) -> bool:
+    async def wait(
+        self, at_most: timedelta | None = None, unless: Callable[[], bool] = lambda: False
+    ) -> bool:
         """Wait until every part has ended, and no longer than told; gives whether it has."""
         with suppress(TimeoutError):
-            await workflow.wait_condition(lambda: self.done, timeout=at_most)
+            await workflow.wait_condition(lambda: self.done or unless(), timeout=at_most)
         return self.done
 
     async def cancel(self) -> None:

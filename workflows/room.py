@@ -1,5 +1,6 @@
 """Keeps the context within its budgets: starts compactions and takes their results in."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from temporalio import workflow
@@ -114,18 +115,27 @@ class Room:
         await running.wait()
         return take_in(self._state, running)
 
-    async def settle(self, at_most: timedelta | None = None) -> None:
-        """Wait for the compaction in flight, cancel it if that takes too long, and apply it."""
+    async def settle(
+        self, at_most: timedelta | None = None, hurry: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Wait for the compaction in flight, cancel it if that takes too long, and apply it.
+
+        Once there is `hurry`, it takes too long when PATIENCE has passed.
+        """
         if self._flight is not None:
-            if not await self._flight.wait(at_most):
+            done = await self._flight.wait(at_most, unless=hurry)
+            if not done and hurry():
+                done = await self._flight.wait(PATIENCE)
+            if not done:
                 await self._flight.cancel()
             self.take_in_finished()
 
     async def make(self, *, wait_for_all: bool = False) -> None:
         """Before a model call: compact what must be compacted first, start what may run beside.
 
-        A turn waits only so long for a summariser, unless its request would not fit. An import
-        waits for everything that is due, however long that takes.
+        A turn waits only so long for a summariser, unless its request would not fit, and not at
+        all if an earlier turn has done so in vain. An import waits for everything that is due,
+        however long that takes.
         """
         self.take_in_finished()
         self.lighten()
@@ -143,7 +153,11 @@ class Room:
             if plan.urgency == "background" and not wait_for_all:
                 return
             before = self._state.failed_in_a_row
-            if not await self._flight.wait(None if wait_for_all or emergency else PATIENCE):
+            patient = wait_for_all or emergency
+            if self._flight.late and not patient:
+                return
+            if not await self._flight.wait(None if patient else PATIENCE):
+                self._flight.late = True
                 return
             self.take_in_finished()
             if emergency and self._state.failed_in_a_row > before:

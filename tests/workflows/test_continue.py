@@ -2,11 +2,15 @@
 
 import asyncio
 import random
+from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from perdure.replay import fetch_chain
 from tests.support.scripted import refused
 from tests.support.talk import Talk, texts, until
+from workflows import room
 from workflows.state import KNOWN_IDS, ConversationState, Known
 
 CLIENTS = 4
@@ -150,6 +154,23 @@ async def test_a_compaction_that_runs_is_settled_before_the_next_run(talk: Talk)
     assert status["totals"]["failed_compactions"] == 0
     asked = [texts(request["messages"])[-1] for request in talk.script.requests]
     assert asked[-2:] == ["meanwhile", "and this"]
+
+
+async def test_nobody_waits_for_a_summariser_that_hangs_while_the_run_changes(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """O16: a run that has to end lets its compaction finish, but not at the cost of a turn."""
+    monkeypatch.setattr(room, "PATIENCE", timedelta(seconds=0.5))
+    policy = {"message_budget": 1_000, "observe_chunk": 300, "observe_at": 0.3}
+    await talk.start({"turns_per_run": 6, "policy": policy})
+    talk.script.summary_gate.clear()
+    for number in range(6):
+        await talk.ask(f"number {number}: " + "word " * 40)
+    await asyncio.wait_for(talk.script.summary_asked.wait(), 10)
+    # The gate stays shut.
+    assert (await talk.ask("and now?")).text == "I heard: and now?"
+    status = await talk.status()
+    assert (status["totals"]["runs"], status["totals"]["compactions"]) == (2, 0)
 
 
 def test_an_id_is_not_forgotten_while_its_message_waits() -> None:
