@@ -69,7 +69,7 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
                 CallingTools(tools, pool, archive).call_tool,
                 compacting.observe,
                 compacting.reflect,
-                Counting(pool, tools).count,
+                Counting(pool, tools, archive).count,
                 archiving.archive,
                 archiving.open,
                 archiving.claim,

@@ -7,7 +7,10 @@ from temporalio import activity
 
 from activities.heartbeat import heartbeating
 from activities.material import fetch
+from perdure.archive import Archive
+from perdure.archive.claims import originals
 from perdure.contract import COUNT, CountRef, Counts
+from perdure.memory.stored import expanded
 from perdure.memory.wire import canonical_json
 from perdure.model import Pool, count_each
 from perdure.tools import Tool
@@ -20,7 +23,8 @@ TOOLS_OVERHEAD = 522
 class Counting:
     """The activity `count`."""
 
-    def __init__(self, pool: Pool, tools: Mapping[str, Tool]) -> None:
+    def __init__(self, pool: Pool, tools: Mapping[str, Tool], archive: Archive) -> None:
+        self._archive = archive
         self._pool = pool
         self._tools = tools
 
@@ -30,11 +34,14 @@ class Counting:
         """Counts by seq of what the material calls uncounted, and of what stands before it all.
 
         That is the system prompt and the tools; a name that this worker does not know weighs
-        nothing, since no request is made with it.
+        nothing, since no request is made with it. Stored blocks are counted as they are sent:
+        whole, or by head and tail if too long.
         """
         sent = as_sent({name: t for name, t in self._tools.items() if {name, ALL} & {*tools}})
         before = [system, *map(canonical_json, sent)]
-        contents = [item["content"] for item in uncounted]
+        stored = [item["content"] for item in uncounted]
+        found = await originals(self._archive, stored, full=True)
+        contents = [expanded(content, found) for content in stored]
         *counts, of_system = await self._pool.run(
             count_each, [*contents, [{"type": "text", "text": text} for text in before]]
         )

@@ -53,7 +53,7 @@ class Replying:
         self._archive = archive
         self._model = model
         self._pool = pool
-        self._counting = Counting(pool, tools)
+        self._counting = Counting(pool, tools, archive)
         self._streaming = Streaming(archive)
 
     @activity.defn(name=REPLY)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from perdure.memory.blocks import IMAGE_TOKENS, Block
+from perdure.memory.stored import reference
 from perdure.model.picture import dimensions
 from perdure.model.tokens import count, count_blocks, count_each
 
@@ -90,6 +91,13 @@ def test_a_picture_of_unknown_size_costs_the_most() -> None:
     assert IMAGE_TOKENS <= count_blocks([named]) < IMAGE_TOKENS + 50
     large = PNG[:16] + (8_000).to_bytes(4, "big") * 2
     assert count_blocks([image(large)]) < IMAGE_TOKENS + 50
+
+
+def test_what_is_stored_weighs_its_estimate() -> None:
+    """Until its original is at hand it must not weigh nothing."""
+    page: Block = {"type": "text", "text": "a page of prose. " * 4_000}
+    stored = reference(page, "ab" * 32, 68_000)
+    assert count_blocks([page]) <= count_blocks([stored]) <= 2 * count_blocks([page])
 
 
 def test_count_each_counts_each() -> None:
