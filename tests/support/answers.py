@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -134,6 +134,38 @@ def raw_events(*sent: Body) -> Answer:
     """A stream of exactly these events."""
     lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in sent]
     return Answer(raw="".join(lines), content_type="text/event-stream")
+
+
+def failing_summaries(slow: float) -> dict[str, Callable[[Body], Answer]]:
+    """Every way that people have seen a summariser fail, by its name; given the request.
+
+    `slow` is how many seconds the slow one takes to fail.
+    """
+    sentence = "user: The conversation is about a bakery and its oven."
+    return {
+        "400": lambda _: bad_request(),
+        "401": lambda _: wrong_key(),
+        "429 with retry-after": lambda _: rate_limited("1"),
+        "529": lambda _: overloaded(),
+        "500": lambda _: fails(500, "api_error", "Internal server error"),
+        "reset": lambda _: text(sentence, reset_after=0),
+        "stream cut": lambda _: text(sentence, cut_after=4),
+        "error in the stream": lambda _: error_event(said=sentence),
+        "empty": lambda _: blocks(),
+        "blank": lambda _: text(" \n\t"),
+        "max_tokens": lambda _: text(sentence[:-7], stop_reason="max_tokens"),
+        "refusal": lambda _: refusal("I would rather not."),
+        "repetitive": lambda _: text(f"{sentence}\n" * 60),
+        "as long as its input": lambda request: text(_asked(request)),
+        "broken JSON": lambda _: broken_json(),
+        "200 text/html": lambda _: html(),
+        "slow": lambda _: overloaded().but(delay=slow),
+    }
+
+
+def _asked(request: Body) -> str:
+    content = request["messages"][-1]["content"]
+    return content if isinstance(content, str) else str(content[-1]["text"])
 
 
 def message(answer: Answer, request: Body) -> Body:

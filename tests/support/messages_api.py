@@ -98,6 +98,12 @@ class MessagesApi:
         """Adds answers for the summaries to come."""
         self._summaries.extend(answers)
 
+    def restart(self, rule: Rule = default_rule) -> None:
+        """Forgets what was scripted and recorded."""
+        self.rule = rule
+        for kept in (self.requests, self.headers, self._replies, self._summaries):
+            kept.clear()
+
     async def arrived(self, number: int) -> list[Body]:
         """The requests, as soon as there are `number` of them."""
         async with self._arrived:
