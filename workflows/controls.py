@@ -93,7 +93,10 @@ async def take_in_batch(state: ConversationState, room: Room, control: Control) 
 
 
 async def compact_now(state: ConversationState, room: Room, asked: CompactRequest) -> None:
-    """Compact the messages before the tail, whatever they weigh; or all, to end a session."""
+    """Compact the messages before the tail, whatever they weigh; or all, to end a session.
+
+    Messages go on beside a compaction.
+    """
     await room.settle()
     if asked.session:
         await end_session(state, room)
@@ -102,7 +105,7 @@ async def compact_now(state: ConversationState, room: Room, asked: CompactReques
     if plan is None:
         state.note(workflow.now(), "compact: there is nothing before the newest messages")
         return
-    await room.run(plan, asked.instructions)
+    await room.begin(plan, asked.instructions)
 
 
 async def close_down(state: ConversationState, room: Room) -> Session:

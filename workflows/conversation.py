@@ -192,13 +192,8 @@ class ConversationWorkflow:
     # Continuing as new
 
     async def _continue(self) -> None:
-        """Settle what runs, let waiting updates leave, and carry the state to a new run.
-
-        Nobody who has something to say waits longer for a compaction than a turn does.
-        """
-        await self._room.settle(
-            _SETTLE, hurry=lambda: bool(self.state.inbox or self.state.controls)
-        )
+        """Settle what runs, let waiting updates leave, and carry the state to a new run."""
+        await self._room.settle(_SETTLE)
         self._draining = True
         await workflow.wait_condition(workflow.all_handlers_finished)
         self.state.totals.runs += 1

@@ -1,6 +1,5 @@
 """Keeps the context within its budgets: starts compactions and takes their results in."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from temporalio import workflow
@@ -115,27 +114,36 @@ class Room:
         await running.wait()
         return take_in(self._state, running)
 
-    async def settle(
-        self, at_most: timedelta | None = None, hurry: Callable[[], bool] = lambda: False
-    ) -> None:
-        """Wait for the compaction in flight, cancel it if that takes too long, and apply it.
+    async def begin(self, plan: Plan, instructions: str = "") -> None:
+        """Compact, and wait to the end unless a message comes in between; nothing is in flight."""
+        self._flight = flight = Compaction(self._state, plan, instructions)
+        if await self._has_ended(flight):
+            self.take_in_finished()
 
-        Once there is `hurry`, it takes too long when PATIENCE has passed.
-        """
+    async def settle(self, at_most: timedelta | None = None) -> None:
+        """Wait for the compaction in flight, cancel it if that takes too long, and apply it."""
         if self._flight is not None:
-            done = await self._flight.wait(at_most, unless=hurry)
-            if not done and hurry():
-                done = await self._flight.wait(PATIENCE)
-            if not done:
+            if not await self._has_ended(self._flight, at_most):
                 await self._flight.cancel()
             self.take_in_finished()
+
+    async def _has_ended(self, flight: Compaction, at_most: timedelta | None = None) -> bool:
+        """Wait for its end, and when a message waits for that no longer than a turn would."""
+        done = await flight.wait(at_most, unless=lambda: bool(self._state.inbox))
+        return done or (bool(self._state.inbox) and await self._has_ended_soon(flight))
+
+    async def _has_ended_soon(self, flight: Compaction) -> bool:
+        """Wait for its end within PATIENCE, and only once."""
+        if not flight.late:
+            flight.late = not await flight.wait(PATIENCE)
+        return flight.done
 
     async def make(self, *, wait_for_all: bool = False) -> None:
         """Before a model call: compact what must be compacted first, start what may run beside.
 
         A turn waits only so long for a summariser, unless its request would not fit, and not at
         all if an earlier turn has done so in vain. An import waits for everything that is due,
-        however long that takes.
+        however long that takes, unless a message comes in between.
         """
         self.take_in_finished()
         self.lighten()
@@ -146,18 +154,16 @@ class Room:
                 return
             emergency = plan.urgency == "emergency"
             if emergency and self._flight is not None:
-                await self.settle(timedelta())
+                await self._flight.cancel()
+                self.take_in_finished()
                 continue
             if self._flight is None:
                 self._flight = Compaction(self._state, plan)
             if plan.urgency == "background" and not wait_for_all:
                 return
             before = self._state.failed_in_a_row
-            patient = wait_for_all or emergency
-            if self._flight.late and not patient:
-                return
-            if not await self._flight.wait(None if patient else PATIENCE):
-                self._flight.late = True
+            wait = self._has_ended if wait_for_all else self._has_ended_soon
+            if not await (self._flight.wait() if emergency else wait(self._flight)):
                 return
             self.take_in_finished()
             if emergency and self._state.failed_in_a_row > before:

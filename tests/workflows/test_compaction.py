@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from perdure.errors import TurnFailed
 from perdure.memory.compact import Compacted
 from tests.support.scripted import Summarised, lasting, passing, weigh
 from tests.support.talk import Talk, texts, until
+from workflows import room
 
 # A message of about 65 tokens and its reply of 35 make a turn of about 100.
 SMALL = {"message_budget": 1_000, "observe_chunk": 400}
@@ -280,6 +282,39 @@ async def test_compact_now_with_instructions(talk: Talk) -> None:
     await talk.signal("compact")
     await talk.noted("there is nothing before the newest messages")
     await talk.ask("go on")
+
+
+@pytest.mark.parametrize("asked", ["compact", "import", "turns"])
+async def test_a_summariser_that_hangs_holds_up_no_message(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    """O16: whoever asked for the summary, messages wait for it once and then no more."""
+    patience = timedelta(seconds=0.5)
+    monkeypatch.setattr(room, "PATIENCE", patience)
+    await talk.start({"policy": {**SMALL, "observe_at": 1.0}})
+    await fill(talk, 7)
+    talk.script.summary_gate.clear()
+    importing = None
+    if asked == "compact":
+        await talk.signal("compact")
+    elif asked == "import":
+        said = [{"role": "user", "content": long(f"import {n}")} for n in range(10)]
+        importing = asyncio.ensure_future(talk.facade.import_messages(said))
+    else:
+        await fill(talk, 6)
+    await asyncio.wait_for(talk.script.summary_asked.wait(), 10)
+    # The gate stays shut.
+    for number in range(3):
+        assert (await talk.ask(f"and {number}?")).text.endswith(f"and {number}?")
+    assert (await talk.query("memory"))["levels"] == []
+    history = await talk.handle.fetch_history()
+    waits = [e.timer_started_event_attributes.start_to_fire_timeout for e in history.events]
+    assert [wait.ToTimedelta() for wait in waits].count(patience) == 1
+    talk.script.summary_gate.set()
+    if importing is not None:
+        assert (await importing).last_seq - (await importing).first_seq == 9
+    await compacted(talk)
+    await talk.check_tiling()
 
 
 async def test_compact_now_on_an_empty_conversation(talk: Talk) -> None:
