@@ -33,9 +33,11 @@ def is_acknowledgement(content: list[Block]) -> bool:
     """Whether a message says nothing but that another was heard."""
     if not content or any(set(b) != {"type", "text"} or b["type"] != "text" for b in content):
         return False
-    text = "\n".join(str(b["text"]) for b in content).replace("’", "'").lower()
-    phrases = [p for p in (" ".join(part.split()) for part in _ENDS.split(text)) if p]
-    return len(text) <= LONGEST and bool(phrases) and all(p in _KNOWN for p in phrases)
+    text = "\n".join(str(b["text"]) for b in content).replace("’", "'")
+    if len(text) > LONGEST:
+        return False
+    phrases = [p for p in (" ".join(part.split()) for part in _ENDS.split(text.lower())) if p]
+    return bool(phrases) and all(p in _KNOWN for p in phrases)
 
 
 def asks(text: str) -> bool:
@@ -46,6 +48,8 @@ def asks(text: str) -> bool:
 def without_debug(text: str, seq: int) -> str | None:
     """The text with its runs of debug lines told in a line each; None if it has none."""
     lines = text.split("\n")
+    if len(lines) < FEWEST_LINES:
+        return None
     kept: list[str] = []
     start = None
     found = False

@@ -5,6 +5,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 # Thousandths of shared word triples from which two texts say nearly the same.
@@ -49,8 +50,15 @@ def _triples(words: Sequence[str]) -> Iterator[Triple]:
     return zip(words, words[1:], words[2:], strict=False)
 
 
-def _sample(words: Sequence[str]) -> dict[Triple, None]:
-    begins = {w: zlib.crc32(w.encode()) % SAMPLED == 0 for w in dict.fromkeys(words)}
+class _Beginnings(dict[str, bool]):
+    """Whether a word begins triples that are looked up; decided once for each word."""
+
+    def __missing__(self, word: str) -> bool:
+        chosen = self[word] = zlib.crc32(word.encode()) % SAMPLED == 0
+        return chosen
+
+
+def _sample(words: Sequence[str], begins: _Beginnings) -> dict[Triple, None]:
     return dict.fromkeys(t for t in _triples(words) if begins[t[0]])
 
 
@@ -58,7 +66,7 @@ def similarity(one: str, other: str) -> int:
     """Shared word triples in thousandths of all (Dice): 1,000 for the same words in one order."""
     a, b = Counter(_triples(_words(one))), Counter(_triples(_words(other)))
     total = sum(a.values()) + sum(b.values())
-    return 2_000 * sum(min(n, b[t]) for t, n in a.items()) // total if total else 0
+    return 2_000 * sum(min(n, b[t]) for t, n in a.items() if t in b) // total if total else 0
 
 
 def _units(text: str) -> list[str]:
@@ -77,7 +85,7 @@ def repeats(texts: Sequence[Text]) -> Iterator[tuple[Text, str]]:
     A user's text is never told by less than its difference, and only by another of the user's,
     since what a tool or the assistant repeats of it may be elided in turn.
     """
-    all_texts, of_users = _Index({}, {}), _Index({}, {})
+    all_texts, of_users, begins = _Index({}, {}), _Index({}, {}), _Beginnings()
     for number in range(len(texts) - 1, -1, -1):
         text = texts[number]
         if len(text.text) < SHORTEST:
@@ -86,8 +94,8 @@ def repeats(texts: Sequence[Text]) -> Iterator[tuple[Text, str]]:
         if (newest := same.get(text.text)) is not None:
             yield text, f"[message {text.seq} said the same as message {newest.seq}]"
             continue
-        sample = _sample(_words(text.text))
-        hits = Counter(n for t in sample for n in begun.get(t, ()))
+        sample = _sample(_words(text.text), begins)
+        hits = Counter(chain.from_iterable(begun[t] for t in sample if t in begun))
         # Ties go to the newer one, which has the higher number.
         near = max(hits, key=lambda n: (hits[n], n), default=None)
         if near is not None and 2 * hits[near] >= len(sample):
