@@ -1,9 +1,10 @@
-"""CPU time that the pure core takes of a turn, and the bytes that continue-as-new carries.
+"""CPU time that the pure core takes of a turn and of recorded tasks, and the carried bytes.
 
 `python -m bench.core [--json]`; no server, no model: summaries are texts of the wanted length.
 """
 
 import argparse
+import asyncio
 import json
 import statistics
 import time
@@ -13,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
+from bench import tasks
 from bench.words import passage
 from perdure.contract import ConversationConfig, LedgerRow, Marks, Receipt
 from perdure.memory.blocks import Block
@@ -36,6 +38,8 @@ TARGETS = {30_000: 5.0, 200_000: 20.0}
 CARRIED_TURNS = 5_000
 # From which turn on the carried bytes must stay, and by how much they may grow until the last.
 SETTLED, GROWTH = 1_000, 1.1
+# Milliseconds of CPU time that no workflow task of a recorded history may take.
+TASK_MS = 500
 
 
 def sized(tokens: int) -> MemoryPolicy:
@@ -203,7 +207,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     found = {tokens: cpu(tokens) for tokens in TARGETS}
-    state = carried()
+    state, of_tasks = carried(), asyncio.run(tasks.measure())
     for row in found.values():
         print(
             f"{row['tokens']:>7,} tokens: {row['median_ms']:.2f} ms median, "
@@ -212,10 +216,14 @@ def main() -> int:
         print("         " + ", ".join(f"{k} {v}" for k, v in row["mean_by_step"].items()))
     print("carried bytes by turn: " + ", ".join(f"{t}: {b:,}" for t, b in state["bytes"].items()))
     print(f"growth from turn {SETTLED} to {CARRIED_TURNS}: {state['growth']}")
+    print(
+        f"{of_tasks['tasks']} workflow tasks of the recorded histories: the longest took "
+        f"{of_tasks['recorded_ms']} ms when recorded, {of_tasks['replayed_ms']} ms of CPU replayed"
+    )
     if given.json:
-        print(json.dumps({"cpu": found, "carried": state}))
+        print(json.dumps({"cpu": found, "carried": state, "tasks": of_tasks}))
     slow = any(row["mean_ms"] > row["target_ms"] for row in found.values())
-    return int(slow or state["growth"] > GROWTH)
+    return int(slow or state["growth"] > GROWTH or of_tasks["replayed_ms"] > TASK_MS)
 
 
 if __name__ == "__main__":
