@@ -3,18 +3,20 @@
 import asyncio
 import random
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
+from psycopg import AsyncConnection
 from temporalio.client import Client
 from temporalio.worker import Worker
 
 from perdure.archive import Archive
 from perdure.contract import PartRef
 from perdure.conversation import Conversation
-from perdure.errors import TurnFailed
+from perdure.errors import ArchiveUnavailable, TurnFailed
 from perdure.memory.blocks import Block
 from tests.fuzz.checks import Violation
 from tests.fuzz.words import spoken
@@ -32,6 +34,7 @@ from tests.support.scripted import (
 )
 from tests.support.talk import Talk, texts
 from tests.support.tools import FakeTool, call
+from workflows import room
 
 STEPS = 14
 SMALL = {"message_budget": 400, "observation_budget": 200, "level_budget": 150}
@@ -40,13 +43,29 @@ LARGEST = 4_000
 # Model calls a turn: its own tries, and those of at most one compaction of a few parts.
 CALLS_A_TURN = 10
 _LONG = 60.0
+# What a turn waits for a summary; the real one would make the play long and not other.
+_PATIENCE = timedelta(seconds=0.3)
+
+
+class Fickle(Archive):
+    """An archive whose database is `away` at times."""
+
+    away = False
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[AsyncConnection]:
+        if self.away:
+            raise ArchiveUnavailable("the database is away")
+        async with super()._connection() as connection:
+            yield connection
 
 
 class Play:
     """One conversation of a seed: what was sent, and what came of it."""
 
-    def __init__(self, talk: Talk, seed: int) -> None:
+    def __init__(self, talk: Talk, archive: Fickle, seed: int) -> None:
         self.talk = talk
+        self.archive = archive
         self.dice = random.Random(seed)
         self.sent: dict[str, str] = {}
         self.clients: dict[str, list[str]] = {"ask": [], "signal": []}
@@ -61,11 +80,17 @@ class Play:
                 "system": "Be brief.",
                 "tools": ["look"],
                 "turns_per_run": self.dice.choice([2, 5, 9]),
-                "policy": {**SMALL, "observe_at": self.dice.choice([0.3, 0.85, 1.0])},
+                "policy": {
+                    **SMALL,
+                    "observe_at": self.dice.choice([0.3, 0.85, 1.0]),
+                    "context_window": self.dice.choice([200_000, 200_000, 3_000]),
+                    "reserve_output": 500,
+                },
             }
         )
         doings = [self.ask, self.send, self.several, self.again, self.pin, self.compact]
         doings += [self.interrupt, self.configure, self.ask, self.several]
+        doings += [self.database, self.database, self.summaries, self.summaries]
         at = self.dice.randrange(3 * STEPS)
         for number in range(STEPS):
             if number == at:
@@ -105,11 +130,12 @@ class Play:
         return "a page of " + "words " * (100 if kind == "long" else 2)
 
     def _summarise(self, ref: PartRef, sources: Sequence[dict[str, Any]]) -> Summarised:
-        kind = self.dice.choice(["good", "good", "good", "passing", "lasting", "blank"])
+        kind = self.dice.choice(["good", "good", "good", "passing", "lasting", "blank", "long"])
         made: dict[str, Summarised] = {
             "passing": passing("overloaded"),
             "lasting": lasting("no key"),
             "blank": " ",
+            "long": "word " * ref.part.source_tokens,
         }
         return made.get(kind) or notes(ref, sources)
 
@@ -157,11 +183,25 @@ class Play:
         changed = {"message_budget": self.dice.choice([300, 400, 800])}
         await self.talk.facade.configure(policy=changed)
 
+    async def database(self) -> None:
+        """The archive's database goes away, or comes back."""
+        self.archive.away = not self.archive.away
+
+    async def summaries(self) -> None:
+        """The summariser falls silent, or what it was asked for arrives late."""
+        gate = self.talk.script.summary_gate
+        if gate.is_set():
+            gate.clear()
+        else:
+            gate.set()
+
     # What must hold
 
     async def settle(self) -> None:
-        """Everything is served; then the summariser works again and the context shrinks."""
+        """Everything is served; then all works again and the context shrinks."""
         await self.talk.turns(len(self.sent), seconds=_LONG)
+        self.archive.away = False
+        self.talk.script.summary_gate.set()
         self.talk.script.replies.clear()
         self.talk.script.summarise = notes
         for _ in range(2):
@@ -206,12 +246,13 @@ class Play:
             raise Violation(f"{len(talk.script.parts)} summaries for {len(self.sent)} turns")
 
 
-async def play(client: Client, archive: Archive, seed: int) -> None:
+async def play(client: Client, url: str, seed: int) -> None:
     """One seed on a queue of its own; raises Violation."""
     queue = f"fuzz-{seed}-{uuid.uuid4().hex[:8]}"
     scripted = Scripted()
     talk = Talk(client, queue, queue, scripted.script(queue))
-    async with AsyncExitStack() as stack:
+    async with await Fickle.open(url) as archive, AsyncExitStack() as stack:
+        stack.enter_context(patch.object(room, "PATIENCE", _PATIENCE))
         workers = [await stack.enter_async_context(_worker(client, scripted, archive, queue))]
 
         async def restart() -> None:
@@ -221,7 +262,7 @@ async def play(client: Client, archive: Archive, seed: int) -> None:
             )
 
         try:
-            await Play(talk, seed).run(restart)
+            await Play(talk, archive, seed).run(restart)
             await talk.check_sound()
             await check_contexts(Conversation(client, talk.id, queue, archive), client)
         except Exception as error:

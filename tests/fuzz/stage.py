@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from bench.stage import database, server
-from perdure.archive import Archive
 from tests.fuzz.checks import Violation
 from tests.fuzz.real import play
 
@@ -11,10 +10,10 @@ from tests.fuzz.real import play
 async def run_all(seeds: Sequence[int]) -> dict[int, str]:
     """The violations by seed."""
     broken: dict[int, str] = {}
-    async with server() as client, database() as url, await Archive.open(url) as archive:
+    async with server() as client, database() as url:
         for seed in seeds:
             try:
-                await play(client, archive, seed)
+                await play(client, url, seed)
             except Violation as violation:
                 broken[seed] = str(violation)
     return broken

@@ -3,7 +3,6 @@
 import pytest
 from temporalio.client import Client
 
-from perdure.archive import Archive
 from tests.fuzz.checks import Violation
 from tests.fuzz.core import World
 from tests.fuzz.faults import apply_by_position
@@ -39,5 +38,4 @@ def test_cutting_by_position_instead_of_identity_is_found() -> None:
 async def test_no_order_of_events_breaks_the_workflow(
     client: Client, server_url: str, seed: int
 ) -> None:
-    async with await Archive.open(server_url) as archive:
-        await play(client, archive, seed)
+    await play(client, server_url, seed)
