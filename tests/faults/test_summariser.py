@@ -6,7 +6,6 @@ import pytest
 from temporalio.client import Client
 
 from tests.faults.summariser import FACTS, play
-
 from workflows import room
 
 TURNS = 30

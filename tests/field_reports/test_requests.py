@@ -80,7 +80,7 @@ async def test_texts_that_look_like_special_tokens(wire: Wire) -> None:
     await talk.start({"system": f"Mind {SPECIAL[0]}."})
     call = {"type": "tool_use", "id": "t", "name": SPECIAL[1], "input": {SPECIAL[2]: SPECIAL[3]}}
     answer = {"type": "tool_result", "tool_use_id": "t", "content": " ".join(SPECIAL)}
-    said = [
+    said: list[dict[str, Any]] = [
         {"role": "user", "content": "word " * 300 + SPECIAL[0] + " word" * 300},
         {"role": "assistant", "content": [call]},
         {"role": "user", "content": [answer]},
@@ -225,7 +225,7 @@ async def test_instructions_outlive_compactions_and_runs(wire: Wire) -> None:
     await talk.start({"system": system, "policy": policy, "turns_per_run": 9})
     wire.api.rule = lambda request: text("We talked about this and that.")
     await talk.ask("Never mention prices to me. Call me Maren.")
-    checked = set()
+    checked: set[int] = set()
     number = 0
     while not {1, 2, 5} <= checked:
         await talk.ask(f"This is question {number}. " + "It is about bread. " * 20)
