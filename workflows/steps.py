@@ -49,7 +49,7 @@ async def next_reply(state: ConversationState, room: Room, turn: TurnState) -> R
     """Make room, and ask the model for its next message. Raises TurnFailure."""
     for _ in range(_TRIES):
         await room.make()
-        _fit_window(state, turn)
+        _fit_window(state, room, turn)
         turn.step += 1
         if turn.interrupted:
             # A call that is cancelled before it is sent out would end the workflow.
@@ -65,7 +65,7 @@ async def next_reply(state: ConversationState, room: Room, turn: TurnState) -> R
             return result
         if result.usage is not None:
             _outweigh(state, result.usage.input)
-    _fit_window(state, turn)
+    _fit_window(state, room, turn)
     raise TurnFailure("the context kept changing while the model was asked", final=False)
 
 
@@ -73,10 +73,11 @@ def _record_sent(state: ConversationState, turn: TurnState) -> None:
     state.record_sent(turn, context_tokens(state.memory, system_tokens(state)))
 
 
-def _fit_window(state: ConversationState, turn: TurnState) -> None:
+def _fit_window(state: ConversationState, room: Room, turn: TurnState) -> None:
     """Shorten the newest tool results if the request cannot fit otherwise, or refuse it.
 
-    An estimate is left to the activity to judge.
+    An estimate is left to the activity to judge. Where room could be made and was not, as when
+    the archive is away, the refusal is not for good.
     """
     limit = budgets(state).input_limit
     counted = state.system_tokens is not None and all(
@@ -89,10 +90,12 @@ def _fit_window(state: ConversationState, turn: TurnState) -> None:
     state.record_elided(before)
     weight = context_tokens(state.memory, system_tokens(state))
     if weight > limit:
+        mine = sum(state.memory.weigh(m) for m in state.memory.messages if m.seq >= turn.newest)
+        waits = mine + system_tokens(state) < limit and room.plan() is not None
+        todo = "send it again later" if waits else "shorten the message or the system prompt"
         raise TurnFailure(
-            f"the request has {weight:,} tokens and the window takes {limit:,}; "
-            "shorten the message or the system prompt",
-            final=True,
+            f"the request has {weight:,} tokens and the window takes {limit:,}; {todo}",
+            final=not waits,
         )
 
 

@@ -15,7 +15,7 @@ import worker
 from perdure.archive import Archive, database
 from perdure.contract import ConversationConfig
 from perdure.conversation import Conversation
-from perdure.errors import ArchiveTooNew, ArchiveUnavailable, SettingsError
+from perdure.errors import ArchiveTooNew, ArchiveUnavailable, SettingsError, TurnFailed
 from perdure.local.database import local_postgres
 from perdure.settings import Settings
 from tests.archive_flow.conftest import TIGHT, diary
@@ -100,6 +100,36 @@ async def test_turns_go_on_while_the_database_is_away_and_nothing_is_lost(
             said.append((await soon(conversation.ask(said[-1]))).text)
             assert len(said) < 100
         assert [m.text async for m in conversation.transcript()] == said
+        assert (await worker.replay(client, fresh)).identical
+
+
+async def test_a_full_window_while_the_database_is_away_refuses_no_message_for_good(
+    client: Client, switch: Switch, fresh: str
+) -> None:
+    """Nothing may leave before it is archived, so nothing more fits; then the database is back."""
+    policy = TIGHT.model_copy(update={"context_window": 1_000, "reserve_output": 200})
+    url = await switch.start()
+    settings = Settings(model="offline", database_url=url, task_queue=fresh)
+    async with worker.running(client, settings), await Archive.open(url) as archive:
+        conversation = await Conversation.open(
+            client, fresh, ConversationConfig(policy=policy), task_queue=fresh, archive=archive
+        )
+        await conversation.ask("hello")
+        await switch.stop()
+        asked = [f"Order {n}: {n * 13} rye loaves, {'well baked, ' * 120}" for n in range(20)]
+        refused = None
+        while refused is None:
+            try:
+                await soon(conversation.ask(asked.pop()))
+            except TurnFailed as error:
+                refused = str(error)
+        assert "send it again later" in refused
+        assert not [
+            m for m in await client.get_workflow_handle(fresh).query("transcript") if m["failed"]
+        ]
+        await switch.start()
+        assert (await soon(conversation.ask("Is the archive back?"))).text
+        assert (await conversation.memory())["context_tokens"] < 800
         assert (await worker.replay(client, fresh)).identical
 
 
