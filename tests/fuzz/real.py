@@ -88,6 +88,8 @@ class Play:
                 },
             }
         )
+        # A conversation begins only when the archive has told of its past.
+        await self.ask()
         doings = [self.ask, self.send, self.several, self.again, self.pin, self.compact]
         doings += [self.interrupt, self.configure, self.ask, self.several]
         doings += [self.database, self.database, self.summaries, self.summaries]
