@@ -17,6 +17,8 @@ from workflows.views import budgets, session_material
 _ATTEMPT = timedelta(seconds=30)
 _HEARTBEAT = timedelta(seconds=10)
 _RETRIES = RetryPolicy(maximum_attempts=3)
+# How long closing waits for a model's last summary before it makes do with an extract.
+LAST_SUMMARY = timedelta(minutes=1)
 
 
 async def end_session(state: ConversationState, room: Room) -> Session:
@@ -24,14 +26,14 @@ async def end_session(state: ConversationState, room: Room) -> Session:
 
     Without a usable model its entries are extractive, so a session can always end.
     """
-    await room.settle()
+    await room.settle(LAST_SUMMARY)
     policy = budgets(state).model_copy(update={"keep_recent": 0, "keep_recent_messages": 0})
     plan = next_compaction(state.memory, policy, now=True)
     before = {o.id for o in state.memory.observations}
-    if plan is not None and not await room.run(plan):
+    if plan is not None and not await room.run(plan, LAST_SUMMARY):
         rest = next_compaction(state.memory, policy, now=True)
         if rest is not None:
-            await room.run(Plan(urgency="emergency", parts=rest.parts))
+            await room.run(Plan(urgency="emergency", parts=rest.parts), LAST_SUMMARY)
     last = [o for o in state.memory.observations if o.id not in before]
     entries = [entry.text for entry in last or state.memory.observations[-1:]]
     messages = [f"{m.role}: {m.text}" for m in state.memory.messages if not m.failed]

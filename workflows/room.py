@@ -107,11 +107,11 @@ class Room:
         if self._flight is None and (plan := self.plan()) is not None:
             self._flight = Compaction(self._state, plan)
 
-    async def run(self, plan: Plan, instructions: str = "") -> bool:
-        """Compact and wait to the end; gives whether everything could be applied."""
-        await self.settle()
-        running = Compaction(self._state, plan, instructions)
-        await running.wait()
+    async def run(self, plan: Plan, at_most: timedelta) -> bool:
+        """Compact, no longer than told; gives whether everything could be applied."""
+        running = Compaction(self._state, plan)
+        if not await running.wait(at_most):
+            await running.cancel()
         return take_in(self._state, running)
 
     async def begin(self, plan: Plan, instructions: str = "") -> None:

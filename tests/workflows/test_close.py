@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from datetime import timedelta
 
 import pytest
 from temporalio.client import Client
@@ -17,6 +18,7 @@ from perdure.errors import (
 from perdure.memory.session import Session
 from tests.support.scripted import lasting
 from tests.support.talk import Talk, soon, texts
+from workflows import controls
 
 
 async def test_the_result_is_a_summary_of_what_was_still_verbatim(talk: Talk) -> None:
@@ -138,3 +140,15 @@ async def test_closing_with_no_summary_at_all_still_ends(talk: Talk) -> None:
     result = await talk.close()
     assert "number one" in result["summary"]
     assert result["compactions"] == 0
+
+
+async def test_closing_does_not_wait_for_a_summariser_that_hangs(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controls, "LAST_SUMMARY", timedelta(seconds=0.3))
+    await talk.start()
+    await talk.ask("number one: " + "word " * 100)
+    talk.script.summary_gate.clear()
+    result = await talk.close()
+    assert "number one" in result["summary"]
+    assert result["messages"] == 2
