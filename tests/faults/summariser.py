@@ -31,7 +31,15 @@ FACTS = {
 # Characters of a user's message: about 120 tokens.
 LENGTH = 480
 # What a failure says of itself; none of it may ever stand in the context.
-TELLTALE = ("overloaded", "x-api-key", "rate limit", "Internal server", "<html", "rather not")
+TELLTALE = (
+    "Error generating",
+    "overloaded",
+    "x-api-key",
+    "rate limit",
+    "Internal server",
+    "<html",
+    "rather not",
+)
 # Turns within which a summariser that works again must have been asked: the longest pause is 16.
 LATE = 24
 _LOOK_EVERY = 0.1

@@ -8,7 +8,7 @@ import pytest
 from perdure.memory.blocks import IMPORT_BLOCKS, Block, is_blank
 from tests.field_reports.conftest import Wire, text_of, without_marks
 from tests.model.test_recorded_exchanges import EXCHANGES, as_blocks, exchanges, without_nulls
-from tests.support.answers import blocks, text
+from tests.support.answers import blocks, notes, text
 from tests.support.talk import raw, texts
 
 SMALL = {"message_budget": 600, "observe_chunk": 300, "observe_at": 1.0}
@@ -116,7 +116,7 @@ async def test_what_utf8_and_postgresql_cannot_hold(wire: Wire) -> None:
     shown = json.dumps(wire.replies[-1]["messages"], ensure_ascii=False)
     assert '{"\ufffd": "\ufffdx"}' in shown
     assert "a\ufffdb \U0001f600" in shown
-    wire.api.script_summaries(text("A cat \udc88 and a \x00 dog.", escapes=True))
+    wire.api.script_summaries(text('{"gist": "A cat \\udc88 and a \\u0000 dog."}'))
     for number in range(8):
         await talk.ask(long(number))
     await wire.compacted()
@@ -223,7 +223,7 @@ async def test_instructions_outlive_compactions_and_runs(wire: Wire) -> None:
     system = "End each answer with ZEBRA-7.\n\tAlways. "
     policy = {**SMALL, "observation_budget": 300, "level_budget": 300}
     await talk.start({"system": system, "policy": policy, "turns_per_run": 9})
-    wire.api.rule = lambda request: text("We talked about this and that.")
+    wire.api.rule = lambda _: notes(gist="We talked about this and that.")
     await talk.ask("Never mention prices to me. Call me Maren.")
     checked: set[int] = set()
     number = 0

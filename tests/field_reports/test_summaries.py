@@ -6,7 +6,7 @@ from datetime import timedelta
 from activities.failure import as_failure
 from perdure.errors import ModelError
 from tests.field_reports.conftest import Wire
-from tests.support.answers import Answer, text
+from tests.support.answers import Answer, notes, text
 from tests.support.messages_api import Body, default_rule, is_summary
 from tests.support.talk import texts
 
@@ -31,8 +31,9 @@ def test_the_providers_wish_for_a_pause_is_temporals() -> None:
 async def test_a_summary_that_was_cut_off_is_asked_for_again(wire: Wire) -> None:
     """O17: the half of it is nowhere, the whole of the second answer is."""
     await wire.talk.start({"system": "s", "policy": POLICY})
-    half = text("Maren wants to buy an ov", stop_reason="max_tokens")
-    wire.api.script_summaries(half, text("Maren wants to buy an oven from Hallmoor."))
+    whole = notes(gist="Maren wants to buy an oven from Hallmoor.")
+    half = text('{"gist": "Maren wants to buy an ov', stop_reason="max_tokens")
+    wire.api.script_summaries(half, whole)
     number = 0
     while not wire.summaries:
         await wire.talk.ask(long(number))

@@ -141,22 +141,25 @@ def failing_summaries(slow: float) -> dict[str, Callable[[Body], Answer]]:
 
     `slow` is how many seconds the slow one takes to fail.
     """
-    sentence = "user: The conversation is about a bakery and its oven."
+    sentence = "The conversation is about a bakery and its oven."
+    good = notes(gist=sentence)
     return {
         "400": lambda _: bad_request(),
         "401": lambda _: wrong_key(),
         "429 with retry-after": lambda _: rate_limited("1"),
         "529": lambda _: overloaded(),
         "500": lambda _: fails(500, "api_error", "Internal server error"),
-        "reset": lambda _: text(sentence, reset_after=0),
-        "stream cut": lambda _: text(sentence, cut_after=4),
+        "reset": lambda _: good.but(reset_after=0),
+        "stream cut": lambda _: good.but(cut_after=4),
         "error in the stream": lambda _: error_event(said=sentence),
+        "error text": lambda _: text("Error generating summary: overloaded"),
         "empty": lambda _: blocks(),
         "blank": lambda _: text(" \n\t"),
-        "max_tokens": lambda _: text(sentence[:-7], stop_reason="max_tokens"),
+        "max_tokens": lambda _: good.but(stop_reason="max_tokens"),
+        "half an object": lambda _: text('{"gist": "The conversation is'),
         "refusal": lambda _: refusal("I would rather not."),
-        "repetitive": lambda _: text(f"{sentence}\n" * 60),
-        "as long as its input": lambda request: text(_asked(request)),
+        "repetitive": lambda _: notes(gist=f"{sentence}\n" * 60),
+        "as long as its input": lambda r: notes(("2026-03-01", _asked(r)), gist="All of it."),
         "broken JSON": lambda _: broken_json(),
         "200 text/html": lambda _: html(),
         "slow": lambda _: overloaded().but(delay=slow),
