@@ -151,7 +151,7 @@ async def test_thinking_goes_out_as_it_was_signed_or_not_at_all(wire: Wire) -> N
 
 @pytest.mark.skipif(not EXCHANGES.is_file(), reason="no recorded exchanges at ../shared/data")
 async def test_recorded_exchanges_are_imported_and_go_out_as_they_were(wire: Wire) -> None:
-    """O21 and O22: real signatures, real server tools, the reply that was paused."""
+    """O21 and O22: real signatures and server tools; a paused reply is left out as a whole."""
     policy = {"message_budget": 900_000, "context_window": 1_000_000}
     talk = wire.talk
     await talk.start({"system": "s", "policy": policy})
@@ -173,6 +173,9 @@ async def test_recorded_exchanges_are_imported_and_go_out_as_they_were(wire: Wir
         if not rare or not known or answer["stop_reason"] == "tool_use":
             continue
         await talk.facade.import_messages(said)
+        if answer["stop_reason"] == "pause_turn":
+            # Its last call is open; the API would refuse it before another message.
+            said.pop()
         expected += [
             (m["role"], b) for m in said for b in without_marks(without_nulls(m["content"]))
         ]
