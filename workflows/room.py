@@ -128,9 +128,14 @@ class Room:
             self.take_in_finished()
 
     async def _has_ended(self, flight: Compaction, at_most: timedelta | None = None) -> bool:
-        """Wait for its end, and when a message waits for that no longer than a turn would."""
-        done = await flight.wait(at_most, unless=lambda: bool(self._state.inbox))
-        return done or (bool(self._state.inbox) and await self._has_ended_soon(flight))
+        """Wait for its end, and when somebody waits for that no longer than a turn would."""
+        done = await flight.wait(at_most, unless=self._is_awaited)
+        return done or (self._is_awaited() and await self._has_ended_soon(flight))
+
+    def _is_awaited(self) -> bool:
+        """Whether a message waits, or what else is asked for; imports take their time."""
+        state = self._state
+        return bool(state.inbox) or any(c.kind != "import" for c in state.controls)
 
     async def _has_ended_soon(self, flight: Compaction) -> bool:
         """Wait for its end within PATIENCE, and only once."""

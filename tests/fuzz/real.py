@@ -201,9 +201,9 @@ class Play:
 
     async def settle(self) -> None:
         """Everything is served; then all works again and the context shrinks."""
-        await self.talk.turns(len(self.sent), seconds=_LONG)
         self.archive.away = False
         self.talk.script.summary_gate.set()
+        await self.talk.turns(len(self.sent), seconds=_LONG)
         self.talk.script.replies.clear()
         self.talk.script.summarise = notes
         for _ in range(2):
