@@ -190,7 +190,7 @@ async def events(
     """See `Archive.events`."""
     found: list[Event] = []
     for segment in reversed(await read_line(connection, key)):
-        first, last = _within(segment.events, 0, END if before is None else before - 1)
+        first, last = within(segment.events, 0, END if before is None else before - 1)
         if first <= last:
             cursor = await connection.execute(_EVENTS, [segment.chain_id, first, last, turns])
             found += [Event.model_validate_json(text) for (text,) in await cursor.fetchall()]

@@ -18,7 +18,7 @@ from perdure.errors import (
 from perdure.memory.session import Session
 from tests.support.scripted import lasting
 from tests.support.talk import Talk, soon, texts
-from workflows import controls
+from workflows import ending
 
 
 async def test_the_result_is_a_summary_of_what_was_still_verbatim(talk: Talk) -> None:
@@ -145,7 +145,7 @@ async def test_closing_with_no_summary_at_all_still_ends(talk: Talk) -> None:
 async def test_closing_does_not_wait_for_a_summariser_that_hangs(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(controls, "LAST_SUMMARY", timedelta(seconds=0.3))
+    monkeypatch.setattr(ending, "LAST_SUMMARY", timedelta(seconds=0.3))
     await talk.start()
     await talk.ask("number one: " + "word " * 100)
     talk.script.summary_gate.clear()
