@@ -12,6 +12,7 @@ from perdure.entrance import parse_pin
 from perdure.errors import ArchiveUnavailable, PerdureError
 from perdure.memory.blocks import ContentError
 from perdure.past import Past
+from perdure.recall import recall
 from perdure.tools import ToolError
 
 # About 2,000 tokens: what is read again stays in every later request.
@@ -35,6 +36,14 @@ class Own:
             raise ToolError(str(error)) from None
         handle = activity.client().get_workflow_handle(self.id)
         await handle.signal("pin", {"text": pinned})
+
+    async def recall(self, question: str) -> str:
+        """Excerpts from before the messages that the model sees anyway."""
+        past = await self._past()
+        if past.tail_seq == 0:
+            return "Nothing has left the context yet: all that was said stands in it."
+        key, before = past.key, past.tail_seq
+        return (await recall(self.archive, key, [], question, before=before)).text
 
     async def expand(self, what: str) -> str:
         """The messages behind an entry or of a range, a line for each. Raises ToolError."""

@@ -35,4 +35,10 @@ async def expand(
     return await context.conversation.expand(what)
 
 
-BUILTIN = (expand, now, remember)
+@tool
+async def recall(question: str, context: ToolContext) -> str:
+    """Find what was said earlier, word for word, by a question."""
+    return await context.conversation.recall(question)
+
+
+BUILTIN = (expand, now, recall, remember)

@@ -21,6 +21,9 @@ class OwnConversation(Protocol):
     async def pin(self, text: str) -> None:
         """Never compact `text`, from the next turn on. Raises ToolError for a blank or long one."""
 
+    async def recall(self, question: str) -> str:
+        """Dated excerpts of what has left the context and fits a question, about 1,000 tokens."""
+
     async def expand(self, what: str) -> str:
         """The messages that an entry of the memory, or a range such as "12-20", stands for.
 

@@ -122,6 +122,32 @@ async def test_big_arguments_keep_to_their_calls_when_one_id_comes_twice(
     assert sorted(used.values()) == [50_000, 60_000]
 
 
+async def test_the_model_finds_what_was_said_and_summarised(
+    api: MessagesApi, desk: Conversation
+) -> None:
+    told = [
+        {"role": role, "content": f"{said} {number}. {'And so on. ' * 60}"}
+        for number in range(12)
+        for role, said in (("user", "Tray"), ("assistant", "Noted"))
+    ]
+    told[3]["content"] = "The oven is reserved under HM-48213."
+    api.script(calls("recall", recall={"question": "Which oven?"}), text("Nothing yet."))
+    await soon(desk.ask("Which oven?"))
+    assert "Nothing has left the context yet" in to_text([results(api)["recall"]])
+
+    await desk.configure(policy={"message_budget": 500, "keep_recent": 100})
+    await desk.import_messages(told)
+    entry = (await desk.memory())["observations"][0]
+    api.script(
+        calls("recall", "expand", recall={"question": "Which oven?"}, expand={"what": entry["id"]}),
+        text("HM-48213."),
+    )
+    await soon(desk.ask("Which oven did I reserve?"))
+    found = {name: to_text([block]) for name, block in results(api).items()}
+    assert "The oven is reserved under HM-48213." in found["recall"]
+    assert found["expand"].startswith(f"[result: {entry['first_seq']} ")
+
+
 async def test_a_null_argument_arrives(api: MessagesApi, desk: Conversation) -> None:
     api.script(calls("measure", measure={"text": None}), text("Nothing there."))
     await soon(desk.ask("Measure nothing."))
