@@ -1,7 +1,7 @@
 """Candidates for a question from the index of terms; they are ranked elsewhere."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -176,7 +176,7 @@ async def mentions(
 def _until(line: Sequence[Segment], before: int | None) -> list[Segment]:
     if before is None:
         return list(line)
-    return [Segment(s.chain_id, within(s.seqs, 0, before - 1), s.turns, s.rows) for s in line]
+    return [replace(s, seqs=within(s.seqs, 0, before - 1)) for s in line]
 
 
 def _marks(line: Sequence[Segment]) -> dict[str, object]:
