@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from perdure.memory.blocks import to_text
 from perdure.memory.extract import Turn, observe, reflect
+from perdure.memory.extract.lines import TOOL
+from perdure.memory.facts.actions import actions
 from perdure.memory.facts.tools import CALLS, RESULTS
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation, body
@@ -30,8 +32,7 @@ def summarise_extractively(call: SummaryCall) -> Summary:
     messages = [s for s in call.sources if isinstance(s, Message)]
     entries = [s for s in call.sources if isinstance(s, Observation)]
     if messages:
-        turns = [Turn(m.seq, m.role, m.at, _spoken(m)) for m in telling(messages)]
-        content = observe(turns, call.target_tokens, count, call.importance)
+        content = observe(_turns(telling(messages)), call.target_tokens, count, call.importance)
     else:
         content = reflect(
             [_dated(entry) for entry in entries], call.target_tokens, count, call.importance
@@ -39,8 +40,18 @@ def summarise_extractively(call: SummaryCall) -> Summary:
     return Summary(content, "extractive", MODEL, label(PROMPT_VERSION, call.importance))
 
 
+def _turns(messages: Sequence[Message]) -> list[Turn]:
+    """What was said, and what tools were told."""
+    called = actions(messages)
+    turns = []
+    for m in messages:
+        turns.append(Turn(m.seq, m.role, m.at, _spoken(m)))
+        turns += [Turn(m.seq, TOOL, m.at, line) for line in called.get(m.seq, [])]
+    return turns
+
+
 def _spoken(message: Message) -> str:
-    """What a reader should see of a message: calls and records are kept by the fact guard."""
+    """What a reader should see of a message beside its calls and the records that came back."""
     parts = []
     for block in message.content:
         if block.get("type") in CALLS:

@@ -29,7 +29,8 @@ class Manner(Enum):
 class Terms:
     """What is known of a unit, a clause or sentence, among the units it is compared with.
 
-    `role` is who says it: "user", "assistant", or "" for nobody in particular. `words` are its
+    `role` is who says it: "user", "assistant", "tool" for a line about a call, or "" for nobody
+    in particular. `words` are its
     content words in order, each with its rarity: about 256 for each time that the share of units
     which use it halves. `cues` are what it announces, `question` whether it ends as one,
     `acknowledges` whether it opens as a greeting or an acknowledgement does. `recency` runs from
@@ -106,7 +107,7 @@ class Weights:
     * cues: `cues` adds to the factor. A constraint is taken before all else wherever it fits,
       and it is never the assistant's to make.
     * question: `question` is left of the factor for a question, which seldom tells anything.
-    * role: `assistant` is left for what the assistant says.
+    * role: `assistant` is left for what the assistant says, `tool` for what a tool was told.
     * length: `small_talk` is left for an acknowledgement of fewer than `short` content words.
       Beyond that the choice itself divides by tokens.
     * recency: the newest unit has `recency` more than the oldest.
@@ -120,6 +121,7 @@ class Weights:
     manners: Mapping[Manner, int] = field(default_factory=_MANNERS.copy)
     question: int = 400
     assistant: int = 1_000
+    tool: int = 3_000
     small_talk: int = 150
     short: int = 6
     recency: int = 0
@@ -170,4 +172,6 @@ def _factor(terms: Terms, weights: Weights) -> int:
         factor = factor * weights.manners.get(terms.manner, 1000) // 1000
     if terms.role == "assistant":
         factor = factor * weights.assistant // 1000
+    elif terms.role == "tool":
+        factor = factor * weights.tool // 1000
     return factor * (1000 + terms.recency * weights.recency // 1000) // 1000

@@ -25,6 +25,9 @@ MONTHS = [
     "December",
 ]
 ROLES = ("user", "assistant")
+TOOL = "tool"
+"""The role of a line that tells what a tool was told, `called NAME: ...`."""
+CALLED = re.compile(r"called (\S*): ")
 
 _MONTH = "|".join(name if len(name) < 4 else f"{name[:3]}(?:{name[3:]})?\\.?" for name in MONTHS)
 _DAY = re.compile(
@@ -40,7 +43,7 @@ _SPEAKER = re.compile(rf"({'|'.join(ROLES)}):[ \t]*(?=\S)")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one speaker said: `day` as written in a date line ("" if unknown), `role` ("" too)."""
+    """What one speaker said: `day` as written in a date line ("" if unknown), `role` ("" or "tool", too)."""
 
     day: str
     role: str
@@ -74,7 +77,7 @@ def read(text: str) -> Iterator[Line]:
             day = found or day
             continue
         speaker = _SPEAKER.match(raw)
-        role = speaker.group(1) if speaker else ""
+        role = speaker.group(1) if speaker else TOOL if CALLED.match(raw) else ""
         content = raw[speaker.end() :] if speaker else raw
         if content.count("```") % 2:
             fenced = [content]
@@ -93,7 +96,9 @@ def write(lines: list[Line]) -> str:
     for day, group in days.items():
         if day:
             out.append(f"{day}:")
-        out.extend(f"{line.role}: {line.text}" if line.role else line.text for line in group)
+        out.extend(
+            f"{line.role}: {line.text}" if line.role in ROLES else line.text for line in group
+        )
     return "\n".join(out)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from perdure.memory.extract.lines import Line
+from perdure.memory.extract.lines import ROLES, TOOL, Line
 from perdure.memory.extract.sentences import sentences
 from perdure.memory.extract.shorten import shorten, trim_end, trim_start
 
@@ -31,6 +31,9 @@ class Unit:
 def units(lines: Sequence[Line]) -> Iterator[Unit]:
     """Divides lines into units; `line` of a unit is the index of its line."""
     for index, line in enumerate(lines):
+        if line.role == TOOL:
+            yield Unit(index, line.text, False)
+            continue
         for sentence in sentences(line.text):
             if "\n" in sentence:
                 yield Unit(index, sentence, False)
@@ -42,7 +45,7 @@ def units(lines: Sequence[Line]) -> Iterator[Unit]:
 def compose(lines: Sequence[Line], every: Sequence[Unit], chosen: Sequence[int]) -> list[Line]:
     """Puts chosen units (ascending indices) back into lines; neighbours of one speaker merge.
 
-    Code and what nobody in particular said keep lines of their own.
+    Code, calls of tools and what nobody in particular said keep lines of their own.
     """
     out: list[Line] = []
     previous = -2
@@ -54,7 +57,7 @@ def compose(lines: Sequence[Line], every: Sequence[Unit], chosen: Sequence[int])
         text = unit.text if joined or not unit.follows else trim_start(unit.text)
         if index + 1 not in kept:
             text = _ended(every, index, text)
-        alone = "\n" in text or not source.role or (out and "\n" in out[-1].text)
+        alone = "\n" in text or source.role not in ROLES or (out and "\n" in out[-1].text)
         if (
             out
             and (out[-1].day, out[-1].role) == (source.day, source.role)

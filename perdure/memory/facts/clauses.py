@@ -17,6 +17,7 @@ _LEANING = re.compile(r"(?:it|that|this|they|these|those|there|he|she)\b", re.IG
 _POINTING = re.compile(
     r"\b(?:them|this|those|(?:the|that) (?:new|other|same) \w+)\b", re.IGNORECASE
 )
+_BOLD = re.compile(r"\*\*")
 _BRIEF = 6
 """Content words up to which a clause without a name leans on one with a name."""
 _THIN = 2
@@ -72,7 +73,7 @@ def _is_nameless(before: str, bare: str) -> bool:
 
 def tidy(clause: str) -> str:
     """A clause without what joined it to its neighbours."""
-    bare = trim_start(clause.strip()).rstrip(" ,;:–—-")
+    bare = trim_start(_BOLD.sub("", clause).strip()).rstrip(" ,;:–—-")
     return bare[:-1].rstrip() if bare.endswith(".") and not bare.endswith("..") else bare
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from perdure.memory.extract.lines import Line, day_of, read
+from perdure.memory.extract.lines import TOOL, Line, day_of, read
 from perdure.memory.extract.score import is_question
 from perdure.memory.facts.clauses import LONGEST, Clause, around, tidy, told
 from perdure.memory.facts.fact import IMPORTANCE, Fact, Kind
@@ -76,7 +76,9 @@ class _Found:
             self.place += 1
             kind = block.get("type")
             if kind == "text":
-                self.said(Line(day, message.role, str(block.get("text") or "")))
+                text = str(block.get("text") or "")
+                self.trail.hear(text)
+                self.said(Line(day, message.role, text))
             elif kind in CALLS and "stored" not in block:
                 self.trail.call(block, day, self.place)
             elif kind in RESULTS and "stored" not in block:
@@ -86,26 +88,29 @@ class _Found:
         start = day_of(entry.start_time)
         for line in read(entry.prose):
             self.place += 1
-            self.said(Line(line.day or start, line.role, line.text))
+            if line.role == TOOL:
+                self.recorded(line.text, line.day or start)
+            else:
+                self.said(Line(line.day or start, line.role, line.text))
         for fact in entry.facts:
             self.place += 1
             day, text = dated(fact)
-            if called := noted(text):
-                tool, pairs = called
-                for key, value in pairs:
-                    self.add(
-                        Kind.RECORD,
-                        written(tool, [(key, value)]),
-                        (value,),
-                        day,
-                        "tool",
-                        rank_of(key, value),
-                    )
-            else:
+            if not self.recorded(text, day):
                 role, said = (
                     ("assistant", text[11:]) if text.startswith("assistant: ") else ("user", text)
                 )
                 self.clause(Clause(said, said, is_question(said)), Line(day, role, said), 0)
+
+    def recorded(self, text: str, day: str) -> bool:
+        """Adds what a line about a call tells; gives whether it is one."""
+        called = noted(text)
+        if called is None:
+            return False
+        tool, pairs = called
+        for key, value in pairs:
+            one = written(tool, [(key, value)])
+            self.add(Kind.RECORD, one, (value,), day, "tool", rank_of(key, value))
+        return True
 
     def said(self, line: Line) -> None:
         """The facts of what one speaker said; what nobody in particular said counts as told."""

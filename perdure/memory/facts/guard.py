@@ -107,6 +107,7 @@ class _Page:
             texts.setdefault(name, "")
         for name, (day, tool, pairs) in calls.items():
             keys = list(dict.fromkeys(key for key, _ in pairs))
+            keys.sort(key=lambda key: key.startswith(GAVE))
             ordered = [pair for key in keys for pair in pairs if pair[0] == key]
             texts[name] = _line(day, "tool", written(tool, ordered))
         return list(texts.values())

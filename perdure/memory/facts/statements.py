@@ -18,7 +18,8 @@ _RULE = re.compile(
     r"|\bis not to be\b"
     r"|\bremind me (?:to|of|in|about|when|that|if)\b|, remind me\b|\bkeep (?:answers|replies)\b"
     r"|\b(?:no|not a single) \w+ of any kind\b"
-    r"|, please\W*$|\bplease, not\b",
+    r"|^(?!(?:i|we|let|could|can|would|will|yes|ok(?:ay)?|sure|go|proceed)\b|no,)"
+    r"(?:[^,?]+), please\W*$|\bplease, not\b",
     re.I,
 )
 _NAMING = re.compile(

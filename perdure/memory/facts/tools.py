@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perdure.memory.blocks import Block, block_text
+from perdure.memory.extract.lines import CALLED
 from perdure.memory.facts.fact import IMPORTANCE, Kind
 from perdure.memory.facts.shapes import identifiers, shaped
 
@@ -24,12 +25,13 @@ FOUND = 680
 """Thousandths of the same rank for what came back."""
 SEEN = 450
 """The same for an address that came back: few of them are used."""
+UNUSED = 850
+"""What is left of that for what came back, if no tool was told it later and nobody spoke of it."""
 _IDLIKE = re.compile(
     r"(?:^|_)(?:ids?|number|no|code|ref(?:erence)?|e?mail|phone|url|path|file|name|status|state|date"
     r"|dob|birth\w*|origin|destination|sku|key|sha|branch|version|title|version|amount|total|zip)$",
     re.IGNORECASE,
 )
-_CALLED = re.compile(r"called (\S*): ")
 _NAMED = re.compile(r"((?:gave )?[a-z]\w*) (.+)")
 GAVE = "gave "
 _NAME = re.compile(r"(?:[A-Z][\w'’-]*)(?: [A-Z][\w'’-]*){0,3}")
@@ -63,7 +65,9 @@ class Trail:
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self._open: dict[str, Record] = {}
-        self._seen: dict[str, None] = {}
+        self._told: dict[str, None] = {}
+        self._found: dict[str, None] = {}
+        self._heard: list[str] = []
 
     def call(self, block: Block, day: str, place: int) -> None:
         """Takes in a call."""
@@ -72,7 +76,7 @@ class Trail:
         record = self.records.setdefault(_subject(tool, leaves), Record(tool, day, place))
         record.tool, record.day, record.place, record.fault = tool, day, place, ""
         for key, value in leaves:
-            self._note(record.told, key, value)
+            _note(self._told, record.told, key, value)
         self._open[str(block.get("id"))] = record
 
     def result(self, block: Block) -> None:
@@ -85,46 +89,66 @@ class Trail:
             record.fault = " ".join(text.split())[:80]
             return
         for key, value in _single(text):
-            self._note(record.found, key, value)
+            _note(self._found, record.found, key, value)
 
-    def _note(self, fields: dict[str, list[str]], key: str, value: str) -> None:
-        if value not in self._seen:
-            self._seen[value] = None
-            fields.setdefault(key, []).append(value)
+    def hear(self, text: str) -> None:
+        """Takes in what was said, to tell what came back and was spoken of from what was not."""
+        self._heard.append(text)
 
     def lines(self) -> Iterator[Noted]:
         """Every value as a fact of its own, to be chosen one by one and written together."""
+        said = "\n".join(self._heard)
         for record in self.records.values():
-            for fields, before in ((record.told, ""), (record.found, GAVE)):
-                for key, group in fields.items():
-                    for value in group:
-                        name = f"{before}{key or 'value'}"
-                        text = written(record.tool, [(name, value)])
-                        yield Noted(text, value, record, rank_of(name, value))
+            for key, value in _pairs(record.told):
+                text = written(record.tool, [(key, value)])
+                yield Noted(text, value, record, rank_of(key, value))
+            for key, value in _pairs(record.found):
+                if value in self._told:
+                    continue
+                name = GAVE + key
+                rank = rank_of(name, value) * (1000 if value in said else UNUSED) // 1000
+                yield Noted(written(record.tool, [(name, value)]), value, record, rank)
             if record.fault:
                 text = written(record.tool, [("error", record.fault)])
                 yield Noted(text, record.fault, record, IMPORTANCE[Kind.RECORD])
 
 
+def _note(seen: dict[str, None], fields: dict[str, list[str]], key: str, value: str) -> None:
+    if value not in seen:
+        seen[value] = None
+        fields.setdefault(key or "value", []).append(value)
+
+
+def _pairs(fields: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    return ((key, value) for key, group in fields.items() for value in group)
+
+
 def written(tool: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """`called tool: key value, value, key value`: a key is written where it changes."""
+    """`called tool: key value, value, gave key value, key value`.
+
+    A key is written where it changes, and "gave" once, before all that came back.
+    """
     said, last = [], ""
     for key, value in pairs:
-        said.append(value if key == last else f"{key} {value}".strip())
+        name = key.removeprefix(GAVE) if last.startswith(GAVE) else key
+        said.append(value if key == last else f"{name} {value}".strip())
         last = key
     return f"called {tool}: {', '.join(said)}"
 
 
 def noted(text: str) -> tuple[str, list[tuple[str, str]]] | None:
     """Tool, and keys with values, of a fact that `written` made; None for any other text."""
-    found = _CALLED.match(text)
+    found = CALLED.match(text)
     if not found:
         return None
     pairs: list[tuple[str, str]] = []
     key = ""
     for piece in text[found.end() :].split(", "):
         named = _NAMED.match(piece)
-        key, value = named.groups() if named else (key, piece)
+        gave = GAVE if key.startswith(GAVE) else ""
+        key, value = (gave + named[1].removeprefix(GAVE), named[2]) if named else (key, piece)
+        if named and named[1].startswith(GAVE):
+            key = named[1]
         pairs.append((key, value))
     return found[1], pairs
 

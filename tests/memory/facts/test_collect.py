@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from perdure.memory.facts import Fact, Kind, collect
+from perdure.memory.facts.tools import noted, written
 from perdure.memory.message import Message, Role
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -132,3 +133,44 @@ def test_the_last_action_on_a_file_stands_for_all() -> None:
         "called edit: path /srv/app/main.py",
         "called edit: error Error: no match",
     ]
+
+
+def test_what_came_back_and_was_used_later_counts_as_told() -> None:
+    facts = trail(
+        (call("get_user", {"id": "ada_4471"}), result({"reservations": ["QX7R2M", "ZK9P1T"]})),
+        (call("cancel", {"reservation": "QX7R2M"}, "t2"), result("done", "t2")),
+    )
+    ranks = {fact.text: fact.rank for fact in facts}
+    assert (
+        ranks["called cancel: reservation QX7R2M"]
+        > ranks["called get_user: gave reservations ZK9P1T"]
+    )
+    assert "called get_user: gave reservations QX7R2M" not in ranks
+
+
+def test_what_came_back_and_was_spoken_of_counts_more() -> None:
+    asked, came = call("get_user", {"id": "ada_4471"}), result({"reservations": ["QX7R2M"]})
+    silent = trail((asked, came))[-1]
+    spoken = collect(
+        [message(0, [asked], "assistant"), message(1, [came]), message(2, "It is QX7R2M, then.")]
+    )
+    same = next(fact for fact in spoken if fact.text == silent.text)
+    assert same.rank > silent.rank
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [("path", "/srv/main.py")],
+        [("id", "A-1"), ("id", "A-2"), ("day", "2026-03-01")],
+        [("id", "A-1"), ("gave id", "B-1"), ("gave id", "B-2"), ("gave status", "open")],
+        [("gave status", "open"), ("gave owner", "Ada")],
+    ],
+)
+def test_a_line_about_a_call_reads_back_as_it_was(pairs: list[tuple[str, str]]) -> None:
+    assert noted(written("look", pairs)) == ("look", pairs)
+
+
+def test_a_favour_is_no_rule() -> None:
+    assert all(fact.kind is not Kind.RULE for fact in told("Let's go with economy, please."))
+    assert strongest("No calls before nine, please.").kind is Kind.RULE
