@@ -50,9 +50,11 @@ from perdure.errors import (
     Refused,
     TurnFailed,
 )
+from perdure.evaluating import Ask, evaluated
 from perdure.forking import begun, start_fork
 from perdure.memory.blocks import Block, ContentError, to_blocks, to_text
 from perdure.memory.difference import Difference, difference
+from perdure.memory.evaluate import Evaluation, Query
 from perdure.memory.message import Message, Role
 from perdure.past import PAGE_ROWS, SHOWN_MESSAGES, Past, Shown, archived_past
 from perdure.recall import LIMIT_TOKENS, Recalled, recall
@@ -626,6 +628,10 @@ class Conversation:
             if not past:
                 raise
             return past
+
+    async def evaluate(self, queries: Sequence[Query], ask: Ask | None = None) -> Evaluation:
+        """Where the expected answers of some queries stand; see `perdure.evaluating.evaluated`."""
+        return await evaluated(await self.past(), queries, ask)
 
     # Calls
 

@@ -18,6 +18,7 @@ from perdure.cli.chat import chat
 from perdure.cli.control import close, compact
 from perdure.cli.deleting import delete
 from perdure.cli.demo import demo
+from perdure.cli.evaluating import evaluate
 from perdure.cli.importing import import_
 from perdure.cli.listing import list_
 from perdure.cli.look import context, memory, status
@@ -61,6 +62,7 @@ _PANELS: dict[str, dict[str, Callable[..., Any]]] = {
         "transcript": transcript,
         "recall": recall,
         "verify": verify,
+        "evaluate": evaluate,
         "replay": replay,
         "tools": tools,
     },

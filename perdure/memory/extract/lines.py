@@ -43,7 +43,10 @@ _SPEAKER = re.compile(rf"({'|'.join(ROLES)}):[ \t]*(?=\S)")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one speaker said: `day` as written in a date line ("" if unknown), `role` ("" or "tool", too)."""
+    """What one speaker said, or a tool was told.
+
+    `day` is as written in a date line, "" if unknown; `role` is "user", "assistant", "tool" or "".
+    """
 
     day: str
     role: str

@@ -26,7 +26,7 @@ _ALWAYS_INNER = re.compile(
 )
 _THAI_GAP = re.compile(r"(?<=[\u0e00-\u0e7f]) +(?=[\u0e00-\u0e7f])")
 _SOFT = re.compile(r"[,;:，；：、،؛](?=\s|[^\x00-\x7f])\s*|\s+[–—-]\s+")
-THAI_PHRASE = 60
+THAI_PHRASE = 45
 """Characters a Thai phrase has at least; Thai ends sentences with a space, and phrases too."""
 
 
