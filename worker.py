@@ -83,8 +83,11 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
             max_heartbeat_throttle_interval=_HEARTBEAT_EVERY,
             default_heartbeat_throttle_interval=_HEARTBEAT_EVERY,
         )
-        async with worker:
-            yield worker
+        try:
+            async with worker:
+                yield worker
+        finally:
+            await providers.close()
 
 
 async def replay(client: Client, conversation_id: str) -> ReplayReport:
