@@ -29,7 +29,7 @@ IMPORTANCE = {
     Kind.NAMING: 1150,
     Kind.RECORD: 800,
     Kind.ADDRESS: 750,
-    Kind.CORRECTION: 600,
+    Kind.CORRECTION: 900,
     Kind.MONEY: 600,
     Kind.PREFERENCE: 500,
     Kind.RELATION: 450,

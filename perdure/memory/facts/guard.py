@@ -58,7 +58,9 @@ def _chosen(
             said.add(fact.text)
     lines = _distinct(page.lines())
     while lines and count(body("", lines)) > limit:
-        lines.pop()
+        # What was added last is worth least.
+        page.facts.pop()
+        lines = _distinct(page.lines())
     return lines
 
 
