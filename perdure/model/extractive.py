@@ -6,6 +6,7 @@ from perdure.memory.blocks import to_text
 from perdure.memory.extract import Turn, observe, reflect
 from perdure.memory.extract.lines import TOOL
 from perdure.memory.facts.actions import actions
+from perdure.memory.facts.collect import outdated
 from perdure.memory.facts.tools import CALLS, RESULTS
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation, body
@@ -32,11 +33,11 @@ def summarise_extractively(call: SummaryCall) -> Summary:
     messages = [s for s in call.sources if isinstance(s, Message)]
     entries = [s for s in call.sources if isinstance(s, Observation)]
     if messages:
-        content = observe(_turns(telling(messages)), call.target_tokens, count, call.importance)
+        turns, old = _turns(telling(messages)), outdated(telling(messages))
+        content = observe(turns, call.target_tokens, count, call.importance, old)
     else:
-        content = reflect(
-            [_dated(entry) for entry in entries], call.target_tokens, count, call.importance
-        )
+        texts, old = [_dated(entry) for entry in entries], outdated(entries)
+        content = reflect(texts, call.target_tokens, count, call.importance, old)
     return Summary(content, "extractive", MODEL, label(PROMPT_VERSION, call.importance))
 
 

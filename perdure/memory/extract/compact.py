@@ -14,11 +14,16 @@ MARGIN = 3
 
 
 def compact(
-    lines: Sequence[Line], target_tokens: int, count: Count, judge: Importance = importance
+    lines: Sequence[Line],
+    target_tokens: int,
+    count: Count,
+    judge: Importance = importance,
+    outdated: Sequence[str] = (),
 ) -> str:
     """The most telling part of `lines` in at most `target_tokens` tokens, never empty for text.
 
-    `judge` says what is telling. A target smaller than one character of the text is passed by
+    `judge` says what is telling. Clauses that say something `outdated` are left out, unless there
+    is nothing else. A target smaller than one character of the text is passed by
     that character. Raises ValueError if `target_tokens` is not positive.
     """
     if target_tokens < 1:
@@ -31,7 +36,9 @@ def compact(
         max(1, count("\nassistant:")),
         target_tokens + target_tokens // MARGIN,
     )
-    return _longest_fitting(lines, every, order, target_tokens, count)
+    old = [text.casefold() for text in outdated]
+    current = [i for i in order if not any(text in every[i].text.casefold() for text in old)]
+    return _longest_fitting(lines, every, current or order, target_tokens, count)
 
 
 def _candidates(

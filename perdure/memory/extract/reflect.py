@@ -9,8 +9,12 @@ from perdure.memory.extract.types import Count
 
 
 def reflect(
-    texts: Sequence[str], target_tokens: int, count: Count, judge: Importance = importance
+    texts: Sequence[str],
+    target_tokens: int,
+    count: Count,
+    judge: Importance = importance,
+    outdated: Sequence[str] = (),
 ) -> str:
     """What matters of earlier summaries, oldest first; free text is understood as well."""
     lines = [line for text in texts for line in read(text)]
-    return compact(lines, target_tokens, count, judge)
+    return compact(lines, target_tokens, count, judge, outdated)

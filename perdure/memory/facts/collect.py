@@ -9,7 +9,7 @@ from perdure.memory.facts.clauses import LONGEST, Clause, around, tidy, told
 from perdure.memory.facts.fact import IMPORTANCE, Fact, Kind
 from perdure.memory.facts.shapes import Shaped, shaped
 from perdure.memory.facts.statements import kinds
-from perdure.memory.facts.supersede import current
+from perdure.memory.facts.supersede import corrects, current
 from perdure.memory.facts.tools import CALLS, RESULTS, Trail, noted, rank_of, written
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation, dated
@@ -32,6 +32,7 @@ PRICED = 120
 RECURRING = 300
 """What is added to an amount that is a price of something, and to one that is due again and again:
 it is asked for long after what was paid once."""
+_LEANT = re.compile(r"[;.] (?=\w)")
 _PRICED = re.compile(
     r"\b(?:costs?|price[sd]?|rent|budget|pays?|paid|total|deposit|salary|wage|fee|loan|fare|rate|limit"
     r"|bill|savings?|earns?|asks?|owes?|per \w+|a kilo|apiece|each)\b",
@@ -53,13 +54,27 @@ def collect(sources: Sequence[Message] | Sequence[Observation]) -> list[Fact]:
     that came back, and what the assistant said only where the user has not. What was corrected is
     left out.
     """
+    return current(_all(sources))
+
+
+def outdated(sources: Sequence[Message] | Sequence[Observation]) -> list[str]:
+    """The clauses of the same sources that were corrected later in them, each without what it
+    leaned on."""
+    if not any(corrects(s.text) for s in sources):
+        return []
+    found = _all(sources)
+    newest = current(found)
+    return [_LEANT.split(fact.text)[-1] for fact in found if fact not in newest]
+
+
+def _all(sources: Sequence[Message] | Sequence[Observation]) -> list[Fact]:
     found = _Found()
     for source in sources:
         if isinstance(source, Message):
             found.message(source)
         else:
             found.entry(source)
-    return current(found.all())
+    return found.all()
 
 
 class _Found:

@@ -19,14 +19,15 @@ def current(facts: Sequence[Fact]) -> list[Fact]:
     A correction replaces an earlier fact with a value of the same kind if it names the old value
     as the one that is no longer true and shares its subject, or if it repeats nearly all words.
     """
-    corrections = [(f, _stems(f)) for f in facts if f.role == "user" and _corrects(f)]
+    corrections = [(f, _stems(f)) for f in facts if f.role == "user" and corrects(f.text)]
     if not corrections:
         return list(facts)
     return [f for f in facts if not any(_replaces(new, stems, f) for new, stems in corrections)]
 
 
-def _corrects(fact: Fact) -> bool:
-    return Kind.CORRECTION in kinds(fact.text)
+def corrects(text: str) -> bool:
+    """Whether a text says that something else was right before."""
+    return Kind.CORRECTION in kinds(text)
 
 
 def _stems(fact: Fact) -> list[str]:

@@ -175,3 +175,36 @@ def test_the_same_bytes_under_three_hash_seeds() -> None:
     ]
     assert seen[0]
     assert seen == seen[:1] * 3
+
+
+def test_what_was_corrected_stands_neither_in_the_summary_nor_in_the_facts() -> None:
+    texts = (
+        "The oven from Hallmoor comes on 12 May. We paid the deposit of 900 euros.",
+        "A correction: the oven from Hallmoor comes on 19 May, not on 12 May.",
+        *FILLER,
+    )
+    for target in (60, 90, 120):
+        made = extractively(SummaryCall("offline", 1, target, said(*texts)))
+        written = body(made.summary.content, made.facts)
+        assert "comes on 19 May" in written
+        assert "comes on 12 May" not in written
+        assert "900 euros" in written
+
+
+def test_a_correction_reaches_an_older_entry_when_both_are_reflected() -> None:
+    def entry(seq: int, content: str) -> Observation:
+        return Observation(
+            id=f"L1.{seq}-{seq}", level=1, content=content, start_time=START, end_time=START,
+            first_seq=seq, last_seq=seq, message_count=1, original_tokens=90,
+            compressed_tokens=30, created_at=START, method="extractive", model="extractive",
+            prompt_version="1", identity="",
+        )  # fmt: skip
+
+    entries = [
+        entry(0, "1 March 2026:\nuser: The oven from Hallmoor comes on 12 May. It rained a lot."),
+        entry(1, "3 March 2026:\nuser: The oven from Hallmoor comes on 19 May, not on 12 May."),
+    ]
+    made = extractively(SummaryCall("offline", 2, 60, entries))
+    written = body(made.summary.content, made.facts)
+    assert "3 March 2026:\nuser: The oven from Hallmoor comes on 19 May" in written
+    assert "comes on 12 May." not in written
