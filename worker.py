@@ -83,11 +83,8 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
             max_heartbeat_throttle_interval=_HEARTBEAT_EVERY,
             default_heartbeat_throttle_interval=_HEARTBEAT_EVERY,
         )
-        try:
-            async with worker:
-                yield worker
-        finally:
-            await providers.close()
+        async with worker:
+            yield worker
 
 
 async def replay(client: Client, conversation_id: str) -> ReplayReport:

@@ -67,18 +67,14 @@ async def _asking(model: str) -> AsyncIterator[Ask]:
     # Not at the top: the other commands need no provider.
     from perdure.model import Pool, Providers, ReplyCall
 
-    async with Pool() as pool:
-        providers = Providers(pool)
+    async with Pool() as pool, Providers(pool) as providers:
 
         async def ask(context: Context) -> str:
             call = ReplyCall(model, context, ANSWER_TOKENS)
             reply = await providers.of(model).reply(call, lambda _: None)
             return to_text(reply.content)
 
-        try:
-            yield ask
-        finally:
-            await providers.close()
+        yield ask
 
 
 def _print(found: Evaluation) -> None:

@@ -4,6 +4,7 @@ Once by the offline engine, once by a model, scripted, that forgets everything a
 many words as it may.
 """
 
+import json
 import random
 import re
 import uuid
@@ -51,7 +52,7 @@ def forgetful(request: dict[str, Any]) -> Answer:
     asked = re.search(r"at most (\d+) words", last_text(request))
     if not is_summary(request) or not asked:
         return text("Well.")
-    return text(sentence(last_text(request), int(asked[1])))
+    return text(json.dumps({"gist": sentence(last_text(request), int(asked[1]))}))
 
 
 async def lived(client: Client, queue: str) -> tuple[str, Counter[int]]:
