@@ -10,7 +10,7 @@ from perdure.memory.facts.fact import IMPORTANCE, Fact, Kind
 from perdure.memory.facts.shapes import Shaped, shaped
 from perdure.memory.facts.statements import kinds
 from perdure.memory.facts.supersede import corrects, current
-from perdure.memory.facts.tools import CALLS, RESULTS, Trail, noted, rank_of, written
+from perdure.memory.facts.tools import CALLS, RESULTS, Trail, noted, rank_of, stated
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation, dated
 
@@ -123,8 +123,8 @@ class _Found:
             return False
         tool, pairs = called
         for key, value in pairs:
-            one = written(tool, [(key, value)])
-            self.add(Kind.RECORD, one, (value,), day, "tool", rank_of(key, value))
+            one, values = stated(tool, pairs, key, value)
+            self.add(Kind.RECORD, one, values, day, "tool", rank_of(key, value))
         return True
 
     def said(self, line: Line) -> None:
@@ -174,9 +174,7 @@ class _Found:
         for one in self.trail.lines():
             record = one.record
             self.facts.append(
-                Fact(
-                    Kind.RECORD, one.text, (one.value,), record.day, "tool", one.rank, record.place
-                )
+                Fact(Kind.RECORD, one.text, one.values, record.day, "tool", one.rank, record.place)
             )
         return sorted(self.facts, key=lambda fact: fact.place)
 

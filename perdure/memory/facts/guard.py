@@ -110,7 +110,8 @@ class _Page:
         for name, (day, tool, pairs) in calls.items():
             keys = list(dict.fromkeys(key for key, _ in pairs))
             keys.sort(key=lambda key: key.startswith(GAVE))
-            ordered = [pair for key in keys for pair in pairs if pair[0] == key]
+            distinct = dict.fromkeys(pairs)
+            ordered = [pair for key in keys for pair in distinct if pair[0] == key]
             texts[name] = _line(day, "tool", written(tool, ordered))
         return list(texts.values())
 
@@ -170,7 +171,7 @@ class _Said:
 
     def holds(self, fact: Fact) -> bool:
         if fact.role == "tool":
-            return all(any(v in text for text, _ in self.sentences) for v in fact.values)
+            return any(all(v in text for v in fact.values) for text, _ in self.sentences)
         stems = list(dict.fromkeys(w.stem for w in words(fact.text)))
         if fact.values:
             return all(self._tells(value, stems) for value in fact.values)

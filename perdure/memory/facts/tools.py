@@ -32,6 +32,7 @@ _IDLIKE = re.compile(
     r"|dob|birth\w*|origin|destination|sku|key|sha|branch|version|title|version|amount|total|zip)$",
     re.IGNORECASE,
 )
+_STATE = re.compile(r"(?:^|_)(?:status|state|stage|phase)$", re.IGNORECASE)
 _NAMED = re.compile(r"((?:gave )?[a-z]\w*) (.+)")
 GAVE = "gave "
 _NAME = re.compile(r"(?:[A-Z][\w'’-]*)(?: [A-Z][\w'’-]*){0,3}")
@@ -54,7 +55,7 @@ class Noted:
     """One value of a record as a fact."""
 
     text: str
-    value: str
+    values: tuple[str, ...]
     record: Record
     rank: int
 
@@ -99,22 +100,41 @@ class Trail:
         """Every value as a fact of its own, to be chosen one by one and written together."""
         said = "\n".join(self._heard)
         for record in self.records.values():
-            for key, value in _pairs(record.told):
-                text = written(record.tool, [(key, value)])
-                yield Noted(text, value, record, rank_of(key, value))
+            told = list(_pairs(record.told))
+            for key, value in told:
+                text, values = stated(record.tool, told, key, value)
+                yield Noted(text, values, record, rank_of(key, value))
             for key, value in _pairs(record.found):
                 if value in self._told:
                     continue
                 name = GAVE + key
-                rank = rank_of(name, value) * (1000 if value in said else UNUSED) // 1000
-                yield Noted(written(record.tool, [(name, value)]), value, record, rank)
+                used = value in said or is_state(key)
+                rank = rank_of(name, value) * (1000 if used else UNUSED) // 1000
+                text, values = stated(record.tool, told, name, value)
+                yield Noted(text, values, record, rank)
             if record.fault:
                 text = written(record.tool, [("error", record.fault)])
-                yield Noted(text, record.fault, record, IMPORTANCE[Kind.RECORD])
+                yield Noted(text, (record.fault,), record, IMPORTANCE[Kind.RECORD])
+
+
+def is_state(key: str) -> bool:
+    """Whether a field says how a thing stands: only its newest value counts."""
+    return bool(_STATE.search(key.removeprefix(GAVE)))
+
+
+def stated(
+    tool: str, told: Sequence[tuple[str, str]], key: str, value: str
+) -> tuple[str, tuple[str, ...]]:
+    """The text and values of a fact; a state stands with what the tool was told first."""
+    if is_state(key) and told and told[0] != (key, value):
+        return written(tool, [told[0], (key, value)]), (value, told[0][1])
+    return written(tool, [(key, value)]), (value,)
 
 
 def _note(seen: dict[str, None], fields: dict[str, list[str]], key: str, value: str) -> None:
-    if value not in seen:
+    if is_state(key):
+        fields[key] = [value]
+    elif value not in seen:
         seen[value] = None
         fields.setdefault(key or "value", []).append(value)
 
@@ -155,11 +175,11 @@ def noted(text: str) -> tuple[str, list[tuple[str, str]]] | None:
 
 def rank_of(key: str, value: str) -> int:
     """The rank of a value by its shape, and by whether the tool was told it or gave it."""
-    shape = _shape(value) or Kind.DETAIL
+    shape = _shape(value) or (Kind.RECORD if is_state(key) else Kind.DETAIL)
     share = 1000
     if key.startswith(GAVE):
         share = SEEN if shape is Kind.ADDRESS else FOUND
-    return ASIDE.get(shape, IMPORTANCE[Kind.DETAIL]) * share // 1000
+    return ASIDE.get(shape, IMPORTANCE[shape]) * share // 1000
 
 
 def _shape(value: str) -> Kind | None:

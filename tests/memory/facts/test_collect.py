@@ -114,7 +114,7 @@ def test_what_a_tool_was_told_and_the_telling_fields_of_one_record() -> None:
     assert [fact.text for fact in facts] == [
         "called get_order: order_id #W99",
         "called get_order: gave id card_9921",
-        "called get_order: gave status open",
+        "called get_order: order_id #W99, gave status open",
     ]
 
 
@@ -174,3 +174,15 @@ def test_a_line_about_a_call_reads_back_as_it_was(pairs: list[tuple[str, str]]) 
 def test_a_favour_is_no_rule() -> None:
     assert all(fact.kind is not Kind.RULE for fact in told("Let's go with economy, please."))
     assert strongest("No calls before nine, please.").kind is Kind.RULE
+
+
+def test_of_states_the_newest_stands_with_what_it_is_the_state_of() -> None:
+    facts = trail(
+        (call("get_order", {"order": "W-991"}), result({"status": "open"})),
+        (call("get_order", {"order": "W-992"}, "t2"), result({"status": "open"}, "t2")),
+        (call("get_order", {"order": "W-991"}, "t3"), result({"status": "shipped"}, "t3")),
+    )
+    assert [fact.text for fact in facts if "status" in fact.text] == [
+        "called get_order: order W-992, gave status open",
+        "called get_order: order W-991, gave status shipped",
+    ]
