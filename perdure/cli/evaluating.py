@@ -65,9 +65,9 @@ async def _evaluated(id: str, queries: list[Query], model: str | None) -> Evalua
 @asynccontextmanager
 async def _asking(model: str) -> AsyncIterator[Ask]:
     # Not at the top: the other commands need no provider.
-    from perdure.model import Pool, Providers, ReplyCall
+    from perdure.model import Pool, Providers, ReplyCall, prices
 
-    async with Pool() as pool, Providers(pool) as providers:
+    async with Pool() as pool, Providers(pool, prices()) as providers:
 
         async def ask(context: Context) -> str:
             call = ReplyCall(model, context, ANSWER_TOKENS)
