@@ -68,12 +68,12 @@ async def compared(rebuilt: Rebuilt, hashes: dict[int, str]) -> dict[str, Any]:
 
 async def other_way(original: Conversation, archive: Archive) -> dict[str, Any]:
     """A fork that is told something else; what it shares, and what became of the original."""
-    handle = original._client.get_workflow_handle(ID)
+    handle = original._handle.client.get_workflow_handle(ID)
     before = (await handle.describe()).history_length, (await original.context())["sha256"]
     began = time.monotonic()
     fork = await original.fork(FORK_AT)
     seconds = time.monotonic() - began
-    chain = (await archive.chains(original._client.namespace, fork.id))[0]
+    chain = (await archive.chains(original._handle.client.namespace, fork.id))[0]
     own = await archive.messages(chain.key, (chain.parent_until_seq or 0) + 1)
     for message in OTHER_WAY:
         reply = await fork.ask(message)

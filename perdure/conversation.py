@@ -1,8 +1,7 @@
 """`Conversation`: a durable conversation from Python."""
 
 import asyncio
-import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, suppress
 from datetime import datetime
 from typing import Any, Self, TypeVar
@@ -12,13 +11,9 @@ from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
     WorkflowExecutionStatus,
-    WorkflowQueryFailedError,
-    WorkflowUpdateFailedError,
-    WorkflowUpdateRPCTimeoutOrCancelledError,
 )
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from perdure.archive import Archive, Piece
 from perdure.archive.claims import claim, unclaim
@@ -26,11 +21,9 @@ from perdure.archive.moments import Moment, moment
 from perdure.batches import parse_import, split_import
 from perdure.contract import (
     AWAITING_APPROVAL,
-    DRAINING,
     MATERIAL,
     MESSAGE_BYTES,
     TASK_QUEUE,
-    TURN_FAILED,
     WORKFLOW,
     ConversationConfig,
     Fork,
@@ -44,51 +37,34 @@ from perdure.contract import (
 from perdure.entrance import parse_user_message, size_of
 from perdure.errors import (
     ArchiveMissing,
-    ConversationClosed,
     ConversationExists,
     ConversationNotFound,
     Refused,
-    TurnFailed,
 )
 from perdure.evaluating import Ask, evaluated
 from perdure.forking import begun, start_fork
+from perdure.handle import Handle, Start, new_id
 from perdure.memory.blocks import Block, ContentError, to_blocks, to_text
 from perdure.memory.difference import Difference, difference
 from perdure.memory.evaluate import Evaluation, Query
 from perdure.memory.message import Message, Role
 from perdure.past import PAGE_ROWS, SHOWN_MESSAGES, Past, Shown, archived_past
 from perdure.recall import LIMIT_TOKENS, Recalled, recall
-from perdure.served import served
 from perdure.watching import Order, until
 from perdure.zones import fault
 
 T = TypeVar("T")
-Start = WithStartWorkflowOperation[Any, Any]
 
 _PAUSE_SECONDS = 0.05
-_READY_SECONDS = 10.0
 _LONGEST_PAUSE_SECONDS = 2.0
-# Updates in flight are limited per workflow, and an accepted one may outlive its run.
-# FAILED_PRECONDITION: a workflow task is being tried again, after a worker was lost.
-_BUSY = (
-    RPCStatusCode.RESOURCE_EXHAUSTED,
-    RPCStatusCode.UNAVAILABLE,
-    RPCStatusCode.ABORTED,
-    RPCStatusCode.FAILED_PRECONDITION,
-)
-_BUSY_SECONDS = 60.0
+_READY_SECONDS = 10.0
+# A fork may have to read and write a long past before it begins.
+_READY_FORK_SECONDS = 60.0
 _DETAILS = (
     "Signals: user_message, compact, interrupt, approve, pin, close. Updates: ask, "
     "import_messages, configure. Queries: context, context_text, reply, memory, compactions, "
-    "status, transcript."
+    "sessions, status, transcript."
 )
-# How else a conversation can be over than by being closed.
-_ENDINGS = {
-    WorkflowExecutionStatus.FAILED: "has failed; `temporal workflow show` tells why",
-    WorkflowExecutionStatus.TERMINATED: "was terminated",
-    WorkflowExecutionStatus.CANCELED: "was cancelled",
-    WorkflowExecutionStatus.TIMED_OUT: "has timed out",
-}
 
 
 class Reply(BaseModel):
@@ -120,9 +96,7 @@ class Conversation:
         self.resumed = False
         """Whether `open` found it ended and started it again."""
         self._archive = archive
-        self._client = client
-        self._task_queue = task_queue
-        self._handle = client.get_workflow_handle(id)
+        self._handle = Handle(client, id, task_queue)
 
     @classmethod
     async def open(
@@ -142,7 +116,7 @@ class Conversation:
         `config` was given, which only a start can use.
         """
         conversation = cls(client, id, task_queue=task_queue, archive=archive)
-        status = await conversation._status()
+        status = await conversation._handle.status()
         if status == WorkflowExecutionStatus.RUNNING:
             if config is not None:
                 raise ConversationExists(
@@ -167,7 +141,7 @@ class Conversation:
                 static_details=_DETAILS,
             )
         except WorkflowAlreadyStartedError:
-            raise conversation._closed() from None
+            raise conversation._handle.closed() from None
         return conversation
 
     @classmethod
@@ -187,7 +161,7 @@ class Conversation:
         like with `open`. Raises ConversationExists if it runs, and what `ask` raises.
         """
         conversation = cls(client, id, task_queue=task_queue, archive=archive)
-        payload = await conversation._message(content, _new_id(), pinned=False)
+        payload = await conversation._message(content, new_id(), pinned=False)
         config = _startable(config)
         start: Start = WithStartWorkflowOperation(
             WORKFLOW,
@@ -200,7 +174,7 @@ class Conversation:
             static_details=_DETAILS,
         )
         try:
-            receipt = await conversation._update("ask", payload, Receipt, start)
+            receipt = await conversation._handle.update("ask", payload, Receipt, start)
         except WorkflowAlreadyStartedError:
             # The operation holds the failure too, and complains when nobody asks for it.
             with suppress(WorkflowAlreadyStartedError):
@@ -222,29 +196,9 @@ class Conversation:
         Raises ConversationNotFound.
         """
         conversation = cls(client, id, task_queue=task_queue, archive=archive)
-        if await conversation._status() is None:
-            raise conversation._missing()
+        if await conversation._handle.status() is None:
+            raise conversation._handle.missing()
         return conversation
-
-    async def _status(self) -> WorkflowExecutionStatus | None:
-        try:
-            return (await self._handle.describe()).status
-        except RPCError as error:
-            if error.status == RPCStatusCode.NOT_FOUND:
-                return None
-            raise
-
-    def _missing(self) -> ConversationNotFound:
-        return ConversationNotFound(f"there is no conversation {self.id!r}")
-
-    def _closed(self, how: str = "has ended") -> ConversationClosed:
-        return ConversationClosed(f"the conversation {self.id!r} {how}")
-
-    async def _gone(self) -> Exception:
-        status = await self._status()
-        if status is None:
-            return self._missing()
-        return self._closed(_ENDINGS.get(status, "has ended"))
 
     async def ready(self, seconds: float = _READY_SECONDS) -> bool:
         """Wait until the workflow knows its past, and no longer than told; gives whether it does.
@@ -270,8 +224,8 @@ class Conversation:
         pinned: bool = False,
     ) -> str:
         """Send a user message and do not wait; gives its id. Sent twice, it counts once."""
-        message_id = id or _new_id()
-        await self._signal("user_message", await self._message(content, message_id, pinned))
+        message_id = id or new_id()
+        await self._handle.signal("user_message", await self._message(content, message_id, pinned))
         return message_id
 
     async def ask(
@@ -287,12 +241,12 @@ class Conversation:
         again with the `message_id` of that Reply and the same content. Raises Refused when the
         message was not taken, TurnFailed when it has no reply.
         """
-        payload = await self._message(content, id or _new_id(), pinned)
-        return await self._answer(payload, await self._update("ask", payload, Receipt))
+        payload = await self._message(content, id or new_id(), pinned)
+        return await self._answer(payload, await self._handle.update("ask", payload, Receipt))
 
     async def _answer(self, payload: Any, receipt: Receipt) -> Reply:
         while receipt.stop_reason == "pending":
-            receipt = await self._update("ask", payload, Receipt)
+            receipt = await self._handle.update("ask", payload, Receipt)
         if receipt.stop_reason == AWAITING_APPROVAL:
             awaiting = (await self.status())["awaiting"]
             reply = Reply(
@@ -319,8 +273,8 @@ class Conversation:
         attempt was lost, as its `step` tells. Without an archive only the Reply comes; leaving
         the loop early does not stop the turn.
         """
-        payload = await self._message(content, id or _new_id(), pinned)
-        asking = asyncio.ensure_future(self._update("ask", payload, Receipt))
+        payload = await self._message(content, id or new_id(), pinned)
+        asking = asyncio.ensure_future(self._handle.update("ask", payload, Receipt))
         try:
             if self._archive is not None:
                 async for piece in until(asking, self.watch(), payload["id"]):
@@ -340,7 +294,7 @@ class Conversation:
                 "PERDURE_DATABASE_URL."
             )
         order = Order()
-        async with aclosing(self._archive.pieces(self._client.namespace, self.id)) as pieces:
+        async with aclosing(self._archive.pieces(self._handle.client.namespace, self.id)) as pieces:
             async for piece in pieces:
                 if order.takes(piece):
                     yield piece
@@ -367,18 +321,20 @@ class Conversation:
                 )
             parsed[number] = message.model_copy(update={"content": content})
         batches = split_import(parsed)
-        import_id = id or _new_id()
+        import_id = id or new_id()
         receipts = []
         for number, batch in enumerate(batches):
             payload = {"messages": batch, "id": f"{import_id}/{number}"}
-            receipts.append(await self._update("import_messages", payload, ImportReceipt))
+            receipts.append(await self._handle.update("import_messages", payload, ImportReceipt))
             if progress is not None:
                 progress(len(batch))
         return ImportReceipt(first_seq=receipts[0].first_seq, last_seq=receipts[-1].last_seq)
 
     async def compact(self, instructions: str | None = None) -> None:
         """Compact what stands before the newest messages, at the next turn boundary."""
-        await self._signal("compact", {"instructions": instructions} if instructions else None)
+        await self._handle.signal(
+            "compact", {"instructions": instructions} if instructions else None
+        )
 
     async def end_session(self) -> dict[str, Any]:
         """End a session or task and go on: compact everything, and tell what it came to.
@@ -387,7 +343,7 @@ class Conversation:
         `action_items`, `preferences`, counts and times (see `perdure.memory.session.Session`).
         """
         status = await self.status()
-        await self._signal("compact", {"session": True})
+        await self._handle.signal("compact", {"session": True})
         pause = _PAUSE_SECONDS
         while (now := await self.status())["totals"]["sessions"] == status["totals"]["sessions"]:
             await asyncio.sleep(pause)
@@ -399,11 +355,11 @@ class Conversation:
 
     async def sessions(self) -> list[dict[str, Any]]:
         """The last sessions that ended, oldest first."""
-        return await self._query("sessions", None, list)
+        return await self._handle.query("sessions", None, list)
 
     async def interrupt(self) -> None:
         """Stop the turn in progress; what the model has said so far is kept."""
-        await self._signal("interrupt", None)
+        await self._handle.signal("interrupt", None)
 
     async def approve(
         self,
@@ -423,20 +379,20 @@ class Conversation:
             payload["note"] = note
         if always:
             payload["always"] = True
-        await self._signal("approve", payload)
+        await self._handle.signal("approve", payload)
 
     async def pin(self, what: int | str) -> None:
         """Never compact a message, by its seq, or a note, by its text."""
-        await self._signal("pin", {"seq": what} if isinstance(what, int) else {"text": what})
+        await self._handle.signal("pin", {"seq": what} if isinstance(what, int) else {"text": what})
 
     async def configure(self, **changes: Any) -> ConversationConfig:
         """Change fields of the configuration; those of `policy` one by one. Raises Refused."""
-        return await self._update("configure", changes, ConversationConfig)
+        return await self._handle.update("configure", changes, ConversationConfig)
 
     async def close(self) -> dict[str, Any]:
         """End after all that was sent; gives the last session, as `end_session` does."""
-        await self._signal("close", None)
-        result: dict[str, Any] = await self._served(self._handle.result())
+        await self._handle.signal("close", None)
+        result: dict[str, Any] = await self._handle.served(self._handle.workflow.result())
         return result
 
     async def _message(
@@ -459,7 +415,7 @@ class Conversation:
     async def _claimed(self, blocks: list[Block]) -> list[Block]:
         if self._archive is None:
             return blocks
-        return await claim(self._archive, self._client.namespace, self.id, blocks)
+        return await claim(self._archive, self._handle.client.namespace, self.id, blocks)
 
     # Looking
 
@@ -475,7 +431,7 @@ class Conversation:
                 raise Refused("what was sent in a turn is told whole, without max_tokens")
             return (await self.moment(at, step)).as_json()
         payload = None if max_tokens is None else {"max_tokens": max_tokens}
-        return await self._query("context", payload, dict)
+        return await self._handle.query("context", payload, dict)
 
     async def moment(self, turn: int, step: int | None = None) -> Moment:
         """What a model was sent in a turn, in its last step or another, with its memory.
@@ -508,17 +464,23 @@ class Conversation:
         """
         if at < 1:
             raise Refused(f"there is no turn {at}; the first one is 1")
-        made = Conversation(self._client, as_ or f"{self.id}-{at}", self._task_queue, self._archive)
+        made = Conversation(
+            self._handle.client, as_ or f"{self.id}-{at}", self._handle.task_queue, self._archive
+        )
         wanted = Fork(conversation=self.id, turn=at)
         await start_fork(
-            self._client, wanted, id=made.id, task_queue=self._task_queue, details=_DETAILS
+            self._handle.client,
+            wanted,
+            id=made.id,
+            task_queue=self._handle.task_queue,
+            details=_DETAILS,
         )
-        await begun(made._handle, made.ready(_BUSY_SECONDS))
+        await begun(made._handle.workflow, made.ready(_READY_FORK_SECONDS))
         return made
 
     async def context_text(self) -> str:
         """The same as readable text, without the system prompt."""
-        return await self._query("context_text", None, str)
+        return await self._handle.query("context_text", None, str)
 
     async def reply(self, turn: int | None = None) -> Reply:
         """The reply of a turn, by default the last, its big blocks as they were said.
@@ -527,7 +489,7 @@ class Conversation:
         """
         payload = None if turn is None else {"turn": turn}
         try:
-            found = await self._query("reply", payload, dict)
+            found = await self._handle.query("reply", payload, dict)
         except Refused:
             past = await self.past()
             if not past.has_reply(turn):
@@ -541,7 +503,7 @@ class Conversation:
 
     async def memory(self) -> dict[str, Any]:
         """Levels, ranges, token counts and pressure."""
-        return await self._query("memory", None, dict)
+        return await self._handle.query("memory", None, dict)
 
     async def compactions(
         self, before: int | None = None, *, limit: int = PAGE_ROWS
@@ -555,7 +517,7 @@ class Conversation:
 
     async def status(self) -> dict[str, Any]:
         """Turn, queue, running step, errors and totals."""
-        return await self._query("status", None, dict)
+        return await self._handle.query("status", None, dict)
 
     async def transcript(
         self, first_seq: int = 0, last_seq: int | None = None, *, expand: bool = False
@@ -610,7 +572,7 @@ class Conversation:
         while not pages or sum(len(p.text) for p in pages) < pages[0].size:
             offset = sum(len(p.text) for p in pages)
             query = MaterialQuery(of=HeldRef().model_dump(mode="json"), offset=offset)
-            page = await self._query(MATERIAL, query.model_dump(mode="json"), MaterialPage)
+            page = await self._handle.query(MATERIAL, query.model_dump(mode="json"), MaterialPage)
             if pages and page.sha256 != pages[0].sha256:
                 # It has changed in between: from the start again.
                 pages = []
@@ -620,7 +582,7 @@ class Conversation:
 
     async def past(self) -> Past:
         """What can be read back; of a conversation that Temporal has forgotten too."""
-        namespace = self._client.namespace
+        namespace = self._handle.client.namespace
         try:
             return Past(namespace, self.id, await self.held(), self._archive)
         except ConversationNotFound:
@@ -632,80 +594,6 @@ class Conversation:
     async def evaluate(self, queries: Sequence[Query], ask: Ask | None = None) -> Evaluation:
         """Where the expected answers of some queries stand; see `perdure.evaluating.evaluated`."""
         return await evaluated(await self.past(), queries, ask)
-
-    # Calls
-
-    async def _served(self, call: Awaitable[T]) -> T:
-        return await served(self._client, self._task_queue, call)
-
-    async def _query(self, name: str, payload: Any, type_: type[T]) -> T:
-        try:
-            call = self._handle.query(name, payload, result_type=type_)
-            return await self._served(call)
-        except WorkflowQueryFailedError as error:
-            raise Refused(str(error)) from None
-        except RPCError as error:
-            if error.status == RPCStatusCode.NOT_FOUND:
-                raise self._missing() from None
-            raise
-
-    async def _signal(self, name: str, payload: Any) -> None:
-        try:
-            await self._handle.signal(name, payload)
-        except RPCError as error:
-            if error.status == RPCStatusCode.NOT_FOUND:
-                raise await self._gone() from None
-            raise
-
-    async def _update(
-        self, name: str, payload: Any, type_: type[T], start: Start | None = None
-    ) -> T:
-        """Send an update until it has ended in some run; its payload's id makes that safe.
-
-        With `start` the first try starts the workflow too.
-        """
-        pause = _PAUSE_SECONDS
-        busy_until = asyncio.get_running_loop().time() + _BUSY_SECONDS
-        while True:
-            try:
-                return await self._served(self._call(name, payload, type_, start))
-            except WorkflowUpdateFailedError as error:
-                cause = error.cause
-                kind = cause.type if isinstance(cause, ApplicationError) else None
-                if kind == TURN_FAILED:
-                    raise TurnFailed(_text(cause)) from None
-                if kind not in (DRAINING, "AcceptedUpdateCompletedWorkflow"):
-                    raise Refused(_text(cause)) from None
-            except WorkflowUpdateRPCTimeoutOrCancelledError:
-                task = asyncio.current_task()
-                if task is not None and task.cancelling():
-                    raise asyncio.CancelledError from None
-            except RPCError as error:
-                if error.status == RPCStatusCode.NOT_FOUND:
-                    raise await self._gone() from None
-                late = asyncio.get_running_loop().time() > busy_until
-                if late or error.status not in _BUSY:
-                    raise
-            start = None
-            await asyncio.sleep(pause)
-            pause = min(_LONGEST_PAUSE_SECONDS, 2 * pause)
-
-    def _call(self, name: str, payload: Any, type_: type[T], start: Start | None) -> Awaitable[T]:
-        # A short id: it stands in the history four times.
-        if start is None:
-            return self._handle.execute_update(name, payload, id=_new_id(), result_type=type_)
-        return self._client.execute_update_with_start_workflow(
-            name, payload, start_workflow_operation=start, id=_new_id(), result_type=type_
-        )
-
-
-def _text(cause: BaseException | None) -> str:
-    return cause.message if isinstance(cause, ApplicationError) else str(cause)
-
-
-def _new_id() -> str:
-    # Eight characters: they stand in the history of a turn six times, and are forgotten soon.
-    return secrets.token_urlsafe(6)
 
 
 def _startable(config: ConversationConfig | None) -> ConversationConfig:

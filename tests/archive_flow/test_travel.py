@@ -45,7 +45,7 @@ async def at(conversation: Conversation, turn: int) -> tuple[Moment, Moment | No
     past = await conversation.past()
     return (
         await conversation.moment(turn),
-        await worker.sent(conversation._client, past.conversation, turn),
+        await worker.sent(conversation._handle.client, past.conversation, turn),
     )
 
 
