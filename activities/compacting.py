@@ -80,6 +80,7 @@ class Compacting:
             template=policy.summary_template,
             window=found["window"],
             most_tokens=most_tokens(part),
+            thinking=policy.reflect_thinking and part.level > 1,
             importance=importance if ref.extractive else self._importance,
         )
         try:

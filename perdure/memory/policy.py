@@ -20,7 +20,8 @@ class MemoryPolicy(BaseModel):
     """Budgets in tokens, shares of a budget, and ratios of source to result tokens.
 
     Every field may be set per conversation. With `exact_counts` the provider is asked to count a
-    request that comes near the window. `keep_recent` of the newest message tokens
+    request that comes near the window; with `reflect_thinking` a model is asked to think before it
+    writes a reflection. `keep_recent` of the newest message tokens
     stay verbatim (default: a fifth of `message_budget`, at most 6,000), and never fewer
     than `keep_recent_messages`, unless those alone exceed the budget.
 
@@ -60,6 +61,7 @@ class MemoryPolicy(BaseModel):
     idle_after: Annotated[int, Field(ge=1, le=31_536_000)] | None = None
     calendar: bool = False
     timezone: ZoneName = "UTC"
+    reflect_thinking: bool = False
     instructions: Annotated[str, Field(max_length=20_000)] = ""
     summary_schema: dict[str, Any] | None = None
     summary_template: Annotated[str, Field(max_length=20_000)] = ""

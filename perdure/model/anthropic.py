@@ -94,12 +94,21 @@ class AnthropicProvider:
             try:
                 body = summary_request(call)
                 body["output_config"] = {"format": _output_format(schema)}
-                return accepted(await self._ask(body, _ignore), call)
+                return accepted(await self._thought(body), call)
             except RequestRefused as error:
                 if not _UNSTRUCTURED.search(str(error)):
                     raise
                 self._unstructured[name] = None
-        return accepted(await self._ask(summary_request(call, schema), _ignore), call)
+        return accepted(await self._thought(summary_request(call, schema)), call)
+
+    async def _thought(self, body: Body) -> ModelReply:
+        """The answer to a summary's request, without thinking where the model cannot think."""
+        try:
+            return await self._ask(body, _ignore)
+        except RequestRefused as error:
+            if "thinking" not in body or "thinking" not in str(error):
+                raise
+        return await self._ask({k: v for k, v in body.items() if k != "thinking"}, _ignore)
 
     async def close(self) -> None:
         """Ends the connections."""

@@ -50,8 +50,8 @@ class SummaryCall:
     the tokens of input that the model takes. `previous` is the end of the entry before, so that
     the new one can go on from it, and `instructions` are the user's for the summariser. `schema`
     and `template` are the user's own form of a summary (see MemoryPolicy). `fault` tells what was
-    wrong with an earlier answer, `importance` weighs the sentences of an extract. All but the
-    first four are optional.
+    wrong with an earlier answer, `importance` weighs the sentences of an extract. With `thinking`
+    the model is asked to think before it writes. All but the first four are optional.
     """
 
     model: str
@@ -65,6 +65,7 @@ class SummaryCall:
     window: int = 192_000
     most_tokens: int | None = None
     fault: str = ""
+    thinking: bool = False
     importance: Importance = importance
 
 

@@ -21,6 +21,8 @@ REFLECT = "reflect-2"
 WORDS_PER_TOKEN = 0.75
 OUTPUT_RATIO = 3
 ROOM = 1_500
+# Models that think unasked do so within the same limit; what is not used costs nothing.
+THINKING_ROOM = 12_000
 # Tokens of a request beside the sources: the prompt, the schema, and what separates messages.
 FRAME = 3_000
 # Prose shrinks to about a half, lists of similar lines to a third; only repetition to less.
@@ -44,7 +46,7 @@ def prompt_version(level: int) -> str:
 
 
 def output_tokens(call: SummaryCall) -> int:
-    """How many tokens the answer to a call may have."""
+    """How many tokens the answer to a call may have, without what the model thinks before."""
     return OUTPUT_RATIO * call.target_tokens + ROOM
 
 
@@ -78,11 +80,13 @@ def summary_request(call: SummaryCall, schema: Mapping[str, Any] | None = None) 
         parts[-1] += f" Your last answer could not be used: {_inert(call.fault)}."
     body: Body = {
         "model": call.model,
-        "max_tokens": output_tokens(call),
+        "max_tokens": output_tokens(call) + THINKING_ROOM,
         "system": [{"type": "text", "text": system}],
         "messages": [{"role": "user", "content": [{"type": "text", "text": "\n\n".join(parts)}]}],
         "stream": True,
     }
+    if call.thinking:
+        body["thinking"] = {"type": "adaptive"}
     return checked(body)
 
 

@@ -7,7 +7,7 @@ from perdure.memory.blocks import Block
 from perdure.memory.notes import Action, Notes, written
 from perdure.model.anthropic import AnthropicProvider
 from perdure.model.provider import SummaryCall
-from perdure.model.summary import is_repetitive, prompt, prompt_version
+from perdure.model.summary import THINKING_ROOM, is_repetitive, prompt, prompt_version
 from tests.model.calls import MODEL, message, observation, observe_call
 from tests.support import answers
 from tests.support.answers import Answer, blocks, notes, text
@@ -34,7 +34,7 @@ async def test_an_observation_is_asked_for_and_labelled(
     assert (summary.usage.input, summary.usage.output) == (5, 6)
     request = api.requests[0]
     assert system_of(request) == prompt("observe-2")
-    assert request["max_tokens"] == 2_100
+    assert request["max_tokens"] == 2_100 + THINKING_ROOM
     assert "at most 150 words" in last_text(request)
     assert (
         '<message role="user" time="2026-03-01 09:00 Sun">\nMy cat is called Pixel.\n</message>'
@@ -52,6 +52,18 @@ async def test_a_reflection_is_asked_for_and_labelled(
     asked = last_text(api.requests[0])
     assert '<observation from="2026-03-02" to="2026-03-02">\nuser: Pixel is 7.' in asked
     assert summary.content
+
+
+async def test_thinking_is_asked_for_where_the_model_can(
+    api: MessagesApi, provider: AnthropicProvider
+) -> None:
+    call = SummaryCall(MODEL, 2, 100, [observation(0, "user: The rent is 1,150.")], thinking=True)
+    await provider.summarise(call)
+    refused = "thinking: Input tag 'adaptive' is not supported by this model"
+    api.script_summaries(answers.bad_request(refused))
+    assert (await provider.summarise(call)).method == "model"
+    asked = [request.get("thinking") for request in api.requests]
+    assert asked == [{"type": "adaptive"}, {"type": "adaptive"}, None]
 
 
 async def test_instructions_and_what_came_before_have_their_places(
