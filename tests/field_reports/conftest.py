@@ -11,14 +11,12 @@ from typing import Any
 import pytest_asyncio
 from temporalio.client import Client
 
-import worker
-from bench.stage import key_for
 from perdure.archive import Archive
 from perdure.conversation import Conversation
-from perdure.settings import Settings
 from tests.support.messages_api import Body, MessagesApi, is_summary
 from tests.support.scripted import Script
 from tests.support.talk import Talk, until
+from tests.support.wired import wired
 
 QUEUE = "on-the-wire"
 
@@ -60,11 +58,11 @@ class Wire:
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def serving(client: Client, server_url: str) -> AsyncIterator[tuple[MessagesApi, Archive]]:
-    settings = Settings(model="scripted", database_url=server_url, task_queue=QUEUE)
-    async with MessagesApi() as api, await Archive.open(server_url) as archive:
-        with key_for(api):
-            async with worker.running(client, settings):
-                yield api, archive
+    async with (
+        wired(client, server_url, QUEUE, "tests.field_reports.bakery") as api,
+        await Archive.open(server_url) as archive,
+    ):
+        yield api, archive
 
 
 @pytest_asyncio.fixture(loop_scope="session")

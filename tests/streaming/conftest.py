@@ -1,31 +1,23 @@
 """A conversation whose model speaks through the real provider, with an archive on both sides."""
 
-import os
 import uuid
 from collections.abc import AsyncIterator
 
-import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
-import worker
 from perdure.archive import Archive
 from perdure.conversation import Conversation
-from perdure.settings import Settings
 from tests.support.messages_api import MessagesApi
+from tests.support.wired import wired
 
 QUEUE = "streaming"
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def api(client: Client, server_url: str) -> AsyncIterator[MessagesApi]:
-    with pytest.MonkeyPatch.context() as patch:
-        async with MessagesApi() as made:
-            patch.setitem(os.environ, "ANTHROPIC_API_KEY", "local")
-            patch.setitem(os.environ, "ANTHROPIC_BASE_URL", made.url)
-            settings = Settings(model="scripted", database_url=server_url, task_queue=QUEUE)
-            async with worker.running(client, settings):
-                yield made
+    async with wired(client, server_url, QUEUE) as made:
+        yield made
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

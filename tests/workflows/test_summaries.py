@@ -9,12 +9,10 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
-import worker
 from perdure.archive import Archive, ChainKey
 from perdure.errors import Refused
 from perdure.memory.observation import Observation
 from perdure.model.graded import CALLS
-from perdure.settings import Settings
 from tests.support.answers import Answer, bad_request, overloaded, refusal, text
 from tests.support.messages_api import (
     Body,
@@ -26,6 +24,7 @@ from tests.support.messages_api import (
 )
 from tests.support.scripted import Script
 from tests.support.talk import Talk, until
+from tests.support.wired import wired
 
 SMALL = {"message_budget": 1_000, "observe_at": 1.0, "keep_recent_messages": 2}
 FIRST = "The code of the gate is QX-4711. Never mention prices."
@@ -35,13 +34,8 @@ LONG = ("We walked along the river and talked about boats and weather for hours.
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def asked(client: Client, server_url: str) -> AsyncIterator[MessagesApi]:
     """A worker of this module's own queue, whose models are the scripted API."""
-    async with MessagesApi() as api:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("ANTHROPIC_API_KEY", "local")
-            patch.setenv("ANTHROPIC_BASE_URL", api.url)
-            settings = Settings(model="scripted", database_url=server_url, task_queue="summaries")
-            async with worker.running(client, settings):
-                yield api
+    async with wired(client, server_url, "summaries") as api:
+        yield api
 
 
 @pytest_asyncio.fixture(loop_scope="session")
