@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from perdure.memory.blocks import Block
 from perdure.memory.compact import apply, kept_from, next_compaction, source_hash
 from perdure.memory.elide.decide import GOAL, elide, is_due
+from perdure.memory.elide.results import result_stub
 from perdure.memory.message import Role
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import context_text, context_tokens, project
@@ -93,6 +94,21 @@ def test_an_old_tool_result_is_told_by_tool_size_outcome_and_number() -> None:
     assert [r.get("is_error") for r in results].count(True) == 1
     # The newest results stay whole.
     assert all("left out" not in r["content"] for r in results[-3:])
+
+
+def test_a_stub_names_what_a_later_call_may_need() -> None:
+    record = {
+        "user_id": "mia_li_3668",
+        "address1": "975 Elm Street",
+        "flights": [{"flight_number": "HAT136", "date": "2024-05-20"}],
+        "file": "/srv/bread/rye.py",
+        "note": "crust " * 200,
+    }
+    stub = result_stub(2, {"type": "tool_result", "content": json.dumps(record)}, None)
+    assert stub.endswith("; they name HAT136, 2024-05-20, /srv/bread/rye.py]")
+    assert "mia_li_3668" in stub
+    many = " ".join(f"lot-{number}" for number in range(1_000))
+    assert len(result_stub(2, {"type": "tool_result", "content": many}, None)) < 500
 
 
 def test_only_as_much_is_elided_as_brings_the_messages_to_the_goal() -> None:
