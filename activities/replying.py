@@ -93,7 +93,7 @@ class Replying:
         )
         try:
             if found["exact_counts"] and tokens > NEAR * found["input_limit"]:
-                await self._check(call, found["input_limit"])
+                await self._check(call, found["window"] - found["max_tokens"])
             said = await self._said(call, ref, found)
         except _TooLong as error:
             return over_window.model_copy(update={"usage": Usage(input=error.booked)})
@@ -109,7 +109,7 @@ class Replying:
         )
 
     async def _check(self, call: ReplyCall, limit: int) -> None:
-        """Raises _TooLong when the provider counts more than `limit` tokens."""
+        """Raises _TooLong when the provider counts more than `limit` tokens, which are its own."""
         booked = await self._providers.of(call.model).count(call)
         if booked is not None and booked > limit:
             raise _TooLong(booked)

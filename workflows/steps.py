@@ -162,9 +162,12 @@ async def count_from(state: ConversationState, from_seq: int) -> None:
 
 
 def _outweigh(state: ConversationState, booked: int) -> None:
-    """Count as much from now on as the provider does, who finds the request too long."""
+    """Count as much from now on as the provider does, who finds the request too long.
+
+    That may be far more, as with a model whose window is a fraction of the configured one.
+    """
     counted = max(1, context_tokens(state.memory, system_tokens(state)))
-    state.calibration = min(2_000, max(state.calibration, -(-1_000 * booked // counted)))
+    state.calibration = min(10_000, max(state.calibration, -(-1_000 * booked // counted)))
 
 
 def calibrate(state: ConversationState, usage: Usage | None) -> None:

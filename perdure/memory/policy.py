@@ -118,6 +118,10 @@ class MemoryPolicy(BaseModel):
         """The budgets in our tokens, when the provider books `per_mille` for 1,000 of them."""
         if per_mille == 1_000:
             return self
-        names = ("message_budget", "observation_budget", "level_budget", "context_window")
+        # The reserve too: what is left of the window is what a request may hold.
+        names = (
+            *("message_budget", "observation_budget", "level_budget"),
+            *("context_window", "reserve_output"),
+        )
         scaled = {name: getattr(self, name) * 1_000 // per_mille for name in names}
         return self.model_copy(update=scaled)

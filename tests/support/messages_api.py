@@ -50,6 +50,11 @@ def is_summary(request: Body) -> bool:
     return "<sources>\n" in last_text(request)
 
 
+def tokens_of(body: Body) -> int:
+    """What the counting endpoint says of a request without its model."""
+    return len(json.dumps(body)) // 4
+
+
 def summary_of(request: Body) -> str:
     """A short real summary: the first words of each source, within the words asked for."""
     asked = last_text(request)
@@ -72,13 +77,16 @@ def default_rule(request: Body) -> Answer:
 class MessagesApi:
     """The server; use it as an async context manager. `url` is its base URL.
 
-    `requests` are the bodies of all calls to /v1/messages in their order, `headers` theirs.
+    `requests` are the bodies of all calls to /v1/messages in their order, `headers` theirs;
+    `counted` are those of /v1/messages/count_tokens, which says what `counting` gives for one.
     """
 
     def __init__(self, rule: Rule = default_rule, port: int = 0) -> None:
         self.rule = rule
         self.requests: list[Body] = []
         self.headers: list[Mapping[str, str]] = []
+        self.counted: list[Body] = []
+        self.counting: Callable[[Body], int] = tokens_of
         self.url = ""
         self._port = port
         self._replies: deque[Answer] = deque()
@@ -100,8 +108,8 @@ class MessagesApi:
 
     def restart(self, rule: Rule = default_rule) -> None:
         """Forgets what was scripted and recorded."""
-        self.rule = rule
-        for kept in (self.requests, self.headers, self._replies, self._summaries):
+        self.rule, self.counting = rule, tokens_of
+        for kept in (self.requests, self.headers, self.counted, self._replies, self._summaries):
             kept.clear()
 
     async def arrived(self, number: int) -> list[Body]:
@@ -140,8 +148,9 @@ class MessagesApi:
 
     async def _count_tokens(self, http: web.Request) -> web.Response:
         body = await http.json()
+        self.counted.append(dict(body))
         body.pop("model", None)
-        return web.json_response({"input_tokens": len(json.dumps(body)) // 4})
+        return web.json_response({"input_tokens": self.counting(body)})
 
     async def _messages(self, http: web.Request) -> web.StreamResponse:
         body: Body = await http.json()
@@ -183,9 +192,9 @@ async def _stream(http: web.Request, answer: Answer, body: Body) -> web.StreamRe
     response = web.StreamResponse(
         headers={"content-type": "text/event-stream; charset=utf-8", **answer.headers}
     )
-    await response.prepare(http)
     # A client that went away has seen enough.
     with contextlib.suppress(ConnectionError):
+        await response.prepare(http)
         for number, event in enumerate(events(answer, body)):
             if answer.hold_at == number and answer.held is not None:
                 await answer.held.wait()
