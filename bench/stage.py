@@ -74,9 +74,14 @@ def key_for(api: MessagesApi) -> AbstractContextManager[None]:
 
 
 @asynccontextmanager
-async def scripted(rule: Rule = default_rule) -> AsyncIterator[tuple[Client, MessagesApi]]:
-    """A server, a local Messages API and a worker that asks it through the anthropic provider."""
+async def scripted(
+    rule: Rule = default_rule, tools: str | None = None
+) -> AsyncIterator[tuple[Client, MessagesApi]]:
+    """A server, a local Messages API and a worker that asks it through the anthropic provider.
+
+    `tools` is the module of the worker's tools.
+    """
     async with server() as client, MessagesApi(rule) as api:
         with key_for(api):
-            async with worker.running(client, Settings(model="scripted")):
+            async with worker.running(client, Settings(model="scripted", tools=tools)):
                 yield client, api
