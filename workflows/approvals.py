@@ -28,8 +28,10 @@ def call_block(state: ConversationState, call_id: str) -> Block:
 
 
 def waiting(state: ConversationState) -> list[OpenCall]:
-    """The calls that wait for an approval."""
-    return [call for call in state.turn.calls if call.waits] if state.turn else []
+    """The calls that wait for an approval; those of an interrupted turn do so no more."""
+    if state.turn is None or state.turn.interrupted:
+        return []
+    return [call for call in state.turn.calls if call.waits]
 
 
 def awaiting(state: ConversationState) -> list[dict[str, Any]]:
