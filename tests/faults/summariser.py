@@ -10,16 +10,14 @@ from itertools import cycle
 
 from temporalio.client import Client
 
-import worker
-from bench.stage import key_for
 from bench.words import passage
 from perdure.archive import Archive
 from perdure.conversation import Conversation
-from perdure.settings import Settings
 from tests.support.answers import Answer, Body, failing_summaries, text
 from tests.support.messages_api import MessagesApi, default_rule, is_summary
 from tests.support.scripted import Script
 from tests.support.talk import Talk, texts
+from tests.support.wired import wired
 
 FACTS = {
     "HM-48213": "The reservation number of the oven is HM-48213.",
@@ -135,11 +133,8 @@ async def _served(
     client: Client, url: str, rule: Callable[[Body], Answer]
 ) -> AsyncIterator[tuple[Talk, MessagesApi, Archive]]:
     name = f"failing-{uuid.uuid4().hex[:8]}"
-    settings = Settings(model="scripted", database_url=url, task_queue=name)
-    async with MessagesApi(rule) as api, await Archive.open(url) as archive:
-        with key_for(api):
-            async with worker.running(client, settings):
-                yield Talk(client, name, name, Script()), api, archive
+    async with wired(client, url, name, rule=rule) as api, await Archive.open(url) as archive:
+        yield Talk(client, name, name, Script()), api, archive
 
 
 @asynccontextmanager

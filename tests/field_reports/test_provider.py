@@ -122,7 +122,7 @@ async def test_a_prompt_that_the_provider_finds_too_long_is_compacted_and_answer
     await talk.start({**ALL, "policy": {**ROOMY, "keep_recent_messages": 2}})
     said = [
         {"role": ("user", "assistant")[n % 2], "content": passage(f"part {n}", 4_000)}
-        for n in range(40)
+        for n in range(28)
     ]
     await talk.facade.import_messages(said)
     wire.api.script(bad_request("prompt is too long: 210000 tokens > 200000 maximum"))

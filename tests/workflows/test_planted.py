@@ -11,16 +11,14 @@ import uuid
 from collections import Counter
 from typing import Any
 
-import pytest
 from temporalio.client import Client
 
-import worker
 from perdure.contract import ConversationConfig
 from perdure.conversation import Conversation
-from perdure.settings import Settings
 from tests.memory.facts.test_guard import FILLER, PLANTED, POLICY
 from tests.support.answers import Answer, text
-from tests.support.messages_api import MessagesApi, is_summary, last_text
+from tests.support.messages_api import is_summary, last_text
+from tests.support.wired import wired
 
 _WORDS = re.findall(r"[a-z]+", " ".join(FILLER))
 TURNS = 48
@@ -81,15 +79,9 @@ async def test_with_the_offline_engine(client: Client, offline_worker: None) -> 
     check(*await lived(client, "perdure"))
 
 
-async def test_with_a_model_that_forgets_everything(
-    client: Client, server_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_with_a_model_that_forgets_everything(client: Client, server_url: str) -> None:
     queue = f"forgetful-{uuid.uuid4().hex[:8]}"
-    async with MessagesApi(forgetful) as api:
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "local")
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
-        settings = Settings(model="scripted", database_url=server_url, task_queue=queue)
-        async with worker.running(client, settings):
-            context, made = await lived(client, queue)
+    async with wired(client, server_url, queue, rule=forgetful) as api:
+        context, made = await lived(client, queue)
         assert sum(is_summary(request) for request in api.requests) >= 15
     check(context, made)
