@@ -52,7 +52,8 @@ async def served(client: Client, task_queue: str, call: Awaitable[T]) -> T:
             raise _nobody(task_queue)
         return await task
     except RPCError as error:
-        if error.status == RPCStatusCode.DEADLINE_EXCEEDED:
+        # What the server says of a conversation that stands on a queue of its own.
+        if error.status == RPCStatusCode.DEADLINE_EXCEEDED or "no poller seen" in str(error):
             raise _nobody(task_queue) from None
         raise
     finally:

@@ -16,6 +16,8 @@ from perdure.conversation import Conversation
 from perdure.errors import PerdureError
 from perdure.settings import Settings
 
+# Whoever is not served by a worker is not waited for as long as Temporal does.
+_PATIENCE_SECONDS = 5.0
 _TOTALS = (">turns", ">tokens said", ">in context", ">cost")
 _STATES = {
     None: "unknown",
@@ -74,8 +76,9 @@ async def _totals(conversation: Conversation) -> dict[str, Any]:
     """
     names = ("turns", "raw_tokens", "context_tokens", "cost", "unpriced")
     try:
-        status = await conversation.status()
-    except PerdureError:
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            status = await conversation.status()
+    except (PerdureError, TimeoutError):
         return dict.fromkeys(names)
     usages = [status["totals"][f"{kind}_usage"] for kind in ("reply", "compaction")]
     values = (

@@ -205,5 +205,5 @@ async def test_what_a_turn_has_cost_and_all_of_them(wire: Wire, cli: Cli) -> Non
     totals = (await talk.status())["totals"]["reply_usage"]
     assert (totals["input"], totals["cost"], totals["unpriced"]) == (3_000, 6_000, 1)
     listed = await cli("list", "--totals", "--json", PERDURE_TASK_QUEUE=QUEUE)
-    [mine] = [each for each in json.loads(listed.out) if each["id"] == talk.id]
+    [mine] = [each for each in listed.json if each["id"] == talk.id]
     assert (mine["turns"], mine["cost"], mine["unpriced"]) == (2, 0.006, 1)
