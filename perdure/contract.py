@@ -15,7 +15,7 @@ from perdure.memory.blocks import (
 from perdure.memory.compact import Compacted, Part
 from perdure.memory.event import Event
 from perdure.memory.message import Role
-from perdure.memory.observation import Observation
+from perdure.memory.observation import Method, Observation
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.state import Memory
 from perdure.memory.zone import Zone
@@ -33,6 +33,8 @@ ARCHIVE = "archive"
 CALL_TOOL = "call_tool"
 ZONE = "zone"
 SESSION = "session"
+# The update with which a shadow compaction is adopted; see `Supersede`.
+SUPERSEDE = "supersede"
 
 # Temporal refuses payloads over 2 MB; clients with an archive store big blocks there first.
 MESSAGE_BYTES = 1_900_000
@@ -189,6 +191,31 @@ class Usage(Sparse):
     def __add__(self, other: "Usage") -> "Usage":
         names = type(self).model_fields
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
+
+class Supersede(Wire):
+    """What `supersede` asks for: a text in the place of the entry `id` of the memory.
+
+    `identity` is the entry's, so that no other is replaced. `tokens` are of content and facts;
+    where they are left out, an estimate that is never too low holds.
+    """
+
+    id: Annotated[str, Field(min_length=1, max_length=200)]
+    identity: Annotated[str, Field(min_length=1, max_length=64)]
+    content: Annotated[str, Field(min_length=1)]
+    facts: list[str] = []
+    tokens: Annotated[int, Field(ge=1)] | None = None
+    method: Method = "model"
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    prompt_version: Annotated[str, Field(min_length=1, max_length=200)]
+    usage: Usage | None = None
+    ms: Annotated[int, Field(ge=0)] = 0
+
+
+class Superseded(Wire):
+    """What `supersede` gives back: the id of the entry that stands in the memory now."""
+
+    id: str
 
 
 class StepRef(Sparse):
@@ -485,4 +512,5 @@ def row_view(row: LedgerRow) -> dict[str, Any]:
         "model": entry.model,
         "prompt_version": entry.prompt_version,
         "identity": entry.identity,
+        "supersedes": entry.supersedes,
     }

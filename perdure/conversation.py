@@ -23,6 +23,7 @@ from perdure.contract import (
     AWAITING_APPROVAL,
     MATERIAL,
     MESSAGE_BYTES,
+    SUPERSEDE,
     TASK_QUEUE,
     WORKFLOW,
     ConversationConfig,
@@ -33,6 +34,8 @@ from perdure.contract import (
     MaterialPage,
     MaterialQuery,
     Receipt,
+    Supersede,
+    Superseded,
 )
 from perdure.entrance import parse_user_message, size_of
 from perdure.errors import (
@@ -62,8 +65,8 @@ _READY_SECONDS = 10.0
 _READY_FORK_SECONDS = 60.0
 _DETAILS = (
     "Signals: user_message, compact, interrupt, approve, pin, close. Updates: ask, "
-    "import_messages, configure. Queries: context, context_text, reply, memory, compactions, "
-    "sessions, status, transcript."
+    "import_messages, configure, supersede. Queries: context, context_text, reply, memory, "
+    "compactions, sessions, status, transcript."
 )
 
 
@@ -388,6 +391,18 @@ class Conversation:
     async def configure(self, **changes: Any) -> ConversationConfig:
         """Change fields of the configuration; those of `policy` one by one. Raises Refused."""
         return await self._handle.update("configure", changes, ConversationConfig)
+
+    async def supersede(self, made: Supersede) -> str:
+        """Put another text in the place of an entry that stands, at the next turn boundary.
+
+        Gives the id of the new entry. Safe to repeat. Raises Refused when the entry does not
+        stand any more as it was, or the text is no gain.
+        """
+        payload = made.model_dump(mode="json")
+        while True:
+            found: dict[str, Any] = await self._handle.update(SUPERSEDE, payload, dict)
+            if found.get("stop_reason") != "pending":
+                return Superseded.model_validate(found).id
 
     async def close(self) -> dict[str, Any]:
         """End after all that was sent; gives the last session, as `end_session` does."""

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from perdure.contract import (
+    INLINE_BYTES,
     MESSAGE_BYTES,
     PIN_BYTES,
     CompactRequest,
@@ -14,6 +15,7 @@ from perdure.contract import (
     Fork,
     ImportBatch,
     ImportedMessage,
+    Supersede,
     UserMessage,
     Verdict,
 )
@@ -174,6 +176,21 @@ def parse_verdict(payload: Any) -> Verdict:
         return Verdict.model_validate(without_nulls(clean(fields)), strict=True)
     except ValidationError as error:
         raise ContentError(sentence(error, "approve")) from None
+
+
+def parse_supersede(payload: Any) -> Supersede:
+    """The argument of `supersede`; raises ContentError with one sentence."""
+    fields = _fields(payload, "supersede", tuple(Supersede.model_fields))
+    try:
+        asked = Supersede.model_validate(without_nulls(clean(fields)), strict=True)
+    except ValidationError as error:
+        raise ContentError(sentence(error, "supersede")) from None
+    size = sum(len(text.encode()) for text in (asked.content, *asked.facts))
+    if size > INLINE_BYTES:
+        raise ContentError(
+            f"the text has {size:,} bytes; an entry of the memory may have {INLINE_BYTES:,}"
+        )
+    return asked
 
 
 def reconfigured(config: ConversationConfig, payload: Any) -> ConversationConfig:

@@ -29,9 +29,10 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
-from perdure.contract import OBSERVE, REFLECT, REPLY
+from perdure.contract import OBSERVE, REFLECT, REPLY, SUPERSEDE
 from perdure.errors import ConversationNotFound
 from perdure.memory.observation import body
+from perdure.memory.revise import revised_identity
 from perdure.memory.wire import sha256, without_nulls
 
 
@@ -97,11 +98,21 @@ def _recorded(events: Sequence[HistoryEvent]) -> _Run:
                     run.summaries[compacted["identity"]] = sha256(
                         body(compacted["content"], compacted.get("facts", []))
                     )
+        elif which == "workflow_execution_update_accepted_event_attributes":
+            asked = event.workflow_execution_update_accepted_event_attributes.accepted_request
+            if asked.input.name == SUPERSEDE:
+                run.summaries.update([_adopted(decoded(asked.input.args))])
         elif which == "workflow_execution_continued_as_new_event_attributes":
             run.handed_on = decoded(
                 event.workflow_execution_continued_as_new_event_attributes.input
             )
     return run
+
+
+def _adopted(asked: Any) -> tuple[str, str]:
+    """Identity and hash of a text that was sent to supersede an entry."""
+    text = body(asked["content"], asked.get("facts", []))
+    return revised_identity(asked["identity"], text), sha256(text)
 
 
 class _Collector(Interceptor):

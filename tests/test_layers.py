@@ -35,6 +35,14 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "perdure.errors",
     ),
     "perdure.past": ("perdure.archive", "perdure.memory", "perdure.contract", "perdure.errors"),
+    # Asked for by a client, and work with a model: it runs in the client's process.
+    "perdure.shadow": (
+        "perdure.past",
+        "perdure.model",
+        "perdure.memory",
+        "perdure.contract",
+        "perdure.errors",
+    ),
     "perdure.recall": (
         "perdure.recall",
         "perdure.memory",

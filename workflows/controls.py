@@ -19,6 +19,7 @@ from workflows.inbox import Outcome
 from workflows.room import Room
 from workflows.state import Control, ConversationState
 from workflows.steps import count_from
+from workflows.superseding import supersede
 from workflows.views import budgets
 from workflows.zone import look_up
 
@@ -29,6 +30,8 @@ async def obey(state: ConversationState, room: Room, control: Control) -> Outcom
         return await take_in_batch(state, room, control)
     if control.kind == "configure":
         return await configure(state, control.payload)
+    if control.kind == "supersede":
+        return await supersede(state, room, control)
     if control.kind == "pin":
         pin_down(state, control)
     elif control.kind == "compact":

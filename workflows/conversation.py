@@ -49,6 +49,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.room import Room
     from workflows.runs import is_long
     from workflows.state import Carried, Control, ConversationState
+    from workflows.superseding import check_supersede, take_supersede
     from workflows.turn import advance
     from workflows.zone import know_zone
 
@@ -338,6 +339,18 @@ class ConversationWorkflow:
     @configure.validator
     def _check_configure(self, payload: RawValue = NOTHING) -> None:
         self._check(lambda given: reconfigured(self.state.config, given), payload)
+
+    @workflow.update
+    async def supersede(self, payload: RawValue = NOTHING) -> Outcome:
+        """Put another text in the place of an entry: `{"id", "identity", "content", ...}`.
+
+        See `perdure.contract.Supersede`; gives the id of the entry that stands now.
+        """
+        return await self._updated(take_supersede, payload)
+
+    @supersede.validator
+    def _check_supersede(self, payload: RawValue = NOTHING) -> None:
+        self._check(lambda given: check_supersede(self.state, given), payload)
 
     def _check(self, parse: Callable[[Any], object], payload: RawValue) -> None:
         if self._draining:

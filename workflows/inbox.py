@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from perdure.contract import OUR_IDS, ConversationConfig, ImportReceipt, Receipt
+from perdure.contract import OUR_IDS, ConversationConfig, ImportReceipt, Receipt, Superseded
 from perdure.entrance import (
     parse_batch,
     parse_compact,
@@ -16,7 +16,7 @@ from perdure.memory.blocks import ContentError
 from perdure.memory.wire import sha256
 from workflows.state import Control, ConversationState, Imported, Known, Queued, Turned
 
-Outcome = Receipt | ImportReceipt | ConversationConfig
+Outcome = Receipt | ImportReceipt | ConversationConfig | Superseded
 
 
 @dataclass
@@ -44,7 +44,7 @@ def _outcome(message_id: str, known: Known) -> Outcome | None:
 def settle(state: ConversationState, message_id: str, outcome: Outcome) -> None:
     """Note how what was accepted under an id has ended."""
     known = state.known.get(message_id)
-    if known is None or isinstance(outcome, ConversationConfig):
+    if known is None or isinstance(outcome, ConversationConfig | Superseded):
         return
     ended: Turned | Imported
     if isinstance(outcome, ImportReceipt):

@@ -31,7 +31,7 @@ SESSIONS = 5
 REPLIES = 10
 REPLY_BYTES = 100_000
 
-Kind = Literal["import", "compact", "pin", "configure", "close"]
+Kind = Literal["import", "compact", "pin", "configure", "supersede", "close"]
 
 
 class Queued(BaseModel):

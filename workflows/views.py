@@ -18,7 +18,7 @@ from perdure.contract import (
     row_view,
 )
 from perdure.memory.blocks import to_text
-from perdure.memory.compact import sources
+from perdure.memory.compact import previous_end, sources
 from perdure.memory.observation import body
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import (
@@ -35,8 +35,6 @@ from workflows.state import ConversationState
 
 # Characters of a snapshot in one query result, which Temporal limits to 2 MB.
 PAGE_CHARS = 250_000
-# The end of the previous entry, given to the summariser for continuity.
-PREVIOUS_CHARS = 600
 # What is read of a session at its end; more would take a worker seconds.
 SESSION_CHARS = 100_000
 
@@ -247,10 +245,9 @@ def _call_material(state: ConversationState, ref: CallRef) -> dict[str, Any] | N
 
 
 def _part_material(state: ConversationState, ref: PartRef) -> dict[str, Any]:
-    before = [o for o in state.memory.observations if o.last_seq < ref.part.first_seq]
     return {
         "sources": [s.model_dump(mode="json") for s in sources(state.memory, ref.part)],
-        "previous": before[-1].content[-PREVIOUS_CHARS:] if before else "",
+        "previous": previous_end(state.memory.observations, ref.part.first_seq),
         "policy": state.config.policy.model_dump(mode="json"),
         "model": state.config.summary_model or state.config.model,
         "window": budgets(state).input_limit,

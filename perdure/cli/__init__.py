@@ -29,6 +29,7 @@ from perdure.cli.replaying import replay
 from perdure.cli.sending import send
 from perdure.cli.serving import serve, worker
 from perdure.cli.session import Stopped
+from perdure.cli.shadowing import shadow_
 from perdure.cli.tools import tools
 from perdure.cli.transfer import export, restore
 from perdure.cli.travel import diff, fork
@@ -58,6 +59,7 @@ _PANELS: dict[str, dict[str, Callable[..., Any]]] = {
         "diff": diff,
         "memory": memory,
         "compactions": compactions,
+        "shadow": shadow_,
         "show": show_,
         "transcript": transcript,
         "recall": recall,

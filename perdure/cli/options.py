@@ -43,23 +43,32 @@ def read_config(option: str | None) -> ConversationConfig | None:
     """The configuration of a `--config`. Raises Refused with one sentence."""
     if option is None:
         return None
-    text = _read(option[1:]) if option.startswith("@") else option
-    try:
-        payload: Any = json.loads(text)
-    except ValueError as error:
-        raise Refused(f"--config is not JSON: {error}") from None
-    if not isinstance(payload, dict):
-        raise Refused(f"--config must be a JSON object, not {type(payload).__name__}")
+    payload = read_object("--config", option)
     try:
         return parse_config(payload)
     except ContentError as error:
         raise Refused(f"--{error}") from None
 
 
-def _read(path: str) -> str:
+def read_object(name: str, option: str) -> dict[str, Any]:
+    """The JSON object that an option gives, or `@` and a file. Raises Refused."""
+    try:
+        payload: Any = json.loads(read_text(name, option))
+    except ValueError as error:
+        raise Refused(f"{name} is not JSON: {error}") from None
+    if not isinstance(payload, dict):
+        raise Refused(f"{name} must be a JSON object, not {type(payload).__name__}")
+    return payload
+
+
+def read_text(name: str, option: str) -> str:
+    """The text that an option gives, or `@` and a file. Raises Refused."""
+    if not option.startswith("@"):
+        return option
+    path = option[1:]
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise Refused(f"--config: {path} cannot be read ({error.strerror})") from None
+        raise Refused(f"{name}: {path} cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
-        raise Refused(f"--config: {path} is not UTF-8 text") from None
+        raise Refused(f"{name}: {path} is not UTF-8 text") from None

@@ -23,6 +23,7 @@ MIN_TARGET = 32
 PROGRESS = 0.8
 # A smaller source cannot give a summary of MIN_TARGET tokens, framed, that is progress.
 MIN_SOURCE = 70
+PREVIOUS_CHARS = 600
 
 
 class Part(BaseModel):
@@ -104,6 +105,11 @@ def weigh(memory: Memory, sources: Sequence[Message | Observation]) -> int:
     return sum(memory.weigh(s) if isinstance(s, Message) else s.weight for s in sources)
 
 
+def target_of(tokens: int, ratio: float) -> int:
+    """Tokens that an entry should have, content and facts, to be `ratio` times smaller."""
+    return max(MIN_TARGET, round(tokens / ratio) - ENTRY_OVERHEAD)
+
+
 def part_from(
     memory: Memory, level: int, sources: Sequence[Message | Observation], ratio: float
 ) -> Part:
@@ -115,7 +121,7 @@ def part_from(
         first_seq=first.seq if isinstance(first, Message) else first.first_seq,
         last_seq=last.seq if isinstance(last, Message) else last.last_seq,
         source_tokens=tokens,
-        target_tokens=max(MIN_TARGET, round(tokens / ratio) - ENTRY_OVERHEAD),
+        target_tokens=target_of(tokens, ratio),
     )
 
 
@@ -264,6 +270,12 @@ def idle_compaction(memory: Memory, policy: MemoryPolicy) -> Plan | None:
     return plan if leaving >= max(1, policy.tail_tokens) else None
 
 
+def previous_end(observations: Sequence[Observation], first_seq: int) -> str:
+    """The end of what was written before a range of messages, so that a text can go on from it."""
+    before = [o for o in observations if o.last_seq < first_seq]
+    return before[-1].content[-PREVIOUS_CHARS:] if before else ""
+
+
 def sources(memory: Memory, part: Part) -> list[Message] | list[Observation]:
     """The messages (level 1) or entries (above) that `part` is made from.
 
@@ -335,7 +347,12 @@ def pinned_text(message: Message, *, passing: bool = False) -> Pin:
 
 
 def placed(observations: Sequence[Observation], entry: Observation) -> list[Observation]:
-    """The entries with a new one in its place: behind its level and those above it."""
+    """The entries with a new one in its place: behind its level and those above it.
+
+    One that supersedes another takes the place of that.
+    """
+    if entry.supersedes is not None:
+        return [entry if o.id == entry.supersedes else o for o in observations]
     above = [o for o in observations if o.level >= entry.level]
     below = [o for o in observations if o.level < entry.level and o.id not in entry.sources]
     return [*above, entry, *below]

@@ -41,7 +41,8 @@ class Observation(BaseModel):
     that must survive and that `content` does not say, word for word, each behind its day
     ("8 May 2023: ..."): the user's, "assistant: ...", or "called ..." for a tool. `sources` are
     the ids of the entries it was made from, empty at level 1. `identity` names the compaction:
-    the hash of source, target, instructions, schema, template, prompt version and model.
+    the hash of source, target, instructions, schema, template, prompt version and model. The `id`
+    of an entry that was put in the place of another ends with `~2` and up.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -67,6 +68,14 @@ class Observation(BaseModel):
     def compression_ratio(self) -> float:
         """Tokens of the covered messages per token of this entry; 5.0 means a fifth is left."""
         return self.original_tokens / max(1, self.compressed_tokens)
+
+    @property
+    def supersedes(self) -> str | None:
+        """The id of the entry whose place it took, if it is no first one of its range."""
+        first, _, revision = self.id.partition("~")
+        if not revision:
+            return None
+        return first if revision == "2" else f"{first}~{int(revision) - 1}"
 
     @property
     def weight(self) -> int:

@@ -38,7 +38,7 @@ class Outline(BaseModel):
     def take_entry(self, entry: Observation) -> None:
         """A compaction was taken in."""
         self.observations = placed(self.observations, entry)
-        if entry.level == 1:
+        if entry.level == 1 and entry.supersedes is None:
             self.tail_seq = entry.last_seq + 1
             kept = sorted([*self.pinned, *self.passing])
             left = [s for s in kept if entry.first_seq <= s <= entry.last_seq]

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.contract import ConversationConfig
-from perdure.memory.compact import apply, next_compaction
+from perdure.memory.compact import Compacted, apply, next_compaction
 from perdure.memory.difference import Difference, difference
 from perdure.memory.elide.decide import elide
 from perdure.memory.elision import Elision
@@ -14,6 +14,7 @@ from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import project
 from perdure.memory.rebuild import filled, outline
+from perdure.memory.revise import revise
 from perdure.memory.state import Memory, mark, pin, unpin_passing
 from tests.support.conversations import EXCHANGES, POLICIES, START, Said, say, summary
 
@@ -52,6 +53,12 @@ class Told:
         elif kind == "configure":
             self.config = ConversationConfig(system=SYSTEMS[number % 3])
             self.note(config=self.config.model_dump(mode="json", exclude_defaults=True))
+        elif kind == "superseded" and self.memory.observations:
+            entries = self.memory.observations
+            old = entries[number % len(entries)]
+            self.memory, entry = revise(self.memory, old.id, old.identity, better(number), START)
+            assert entry.supersedes == old.id
+            self.entries.append(entry)
         elif kind in ("pinned", "failed") and tail:
             seq = tail[number % len(tail)].seq
             self.memory = mark(self.memory, seq, **{kind: True})
@@ -84,7 +91,20 @@ class Told:
         return filled(made, self.said[made.tail_seq :], pinned), made.config.get("system", "")
 
 
-CHANGES = st.sampled_from(["none", "none", "none", "note", "configure", "pinned", "failed"])
+def better(number: int) -> Compacted:
+    return Compacted(
+        content=f"In short, {number}.",
+        tokens=1,
+        method="model",
+        model="other",
+        prompt_version="other-1",
+        identity="",
+    )
+
+
+CHANGES = st.sampled_from(
+    ["none", "none", "none", "note", "configure", "pinned", "failed", "superseded"]
+)
 
 
 @settings(deadline=None)

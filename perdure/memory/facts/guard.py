@@ -43,6 +43,12 @@ def guard(
     return _chosen(facts, content, target, count, share)
 
 
+def told(facts: Sequence[Fact], text: str) -> int:
+    """How many of the facts a text says."""
+    said = _Said(text)
+    return sum(said.holds(fact) for fact in facts)
+
+
 def _chosen(
     facts: Sequence[Fact], content: str, target: int, count: Count, of_thousand: int = SHARE
 ) -> list[str]:

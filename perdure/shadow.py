@@ -1,0 +1,267 @@
+"""Shadow compaction: recorded ranges summarised once more, in another way, and compared.
+
+It runs where it is asked for, not in the conversation, which it leaves as it is. Only what is
+adopted (`adopting`) goes there, with `Conversation.supersede`.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from perdure.contract import ConversationConfig, LedgerRow, Supersede, Usage
+from perdure.errors import ArchiveError, ArchiveMissing, Refused
+from perdure.memory.compact import Compacted, Part, most_tokens, previous_end, target_of
+from perdure.memory.extract import Importance, importance
+from perdure.memory.facts import Fact, told
+from perdure.memory.message import Message
+from perdure.memory.observation import Method, Observation, body
+from perdure.memory.rebuild import Outline
+from perdure.model import Pool, Providers, SummaryCall
+from perdure.model.guarded import Guarded, facts_of, summarise
+from perdure.model.prices import Price, Prices, price_of, priced
+from perdure.past import PAGE_ROWS, Past
+
+AT_ONCE = 4
+"""Summaries that are made at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summariser:
+    """Who makes summaries here; `model` is for conversations that name none.
+
+    It is a worker's own, where summaries are to be as the worker would make them.
+    """
+
+    providers: Providers
+    pool: Pool
+    prices: Prices
+    model: str
+    importance: Importance = importance
+
+
+class Column(BaseModel):
+    """One summary of a range. `tokens` are those of content and facts.
+
+    `told` counts the facts of the sources that `content` says, `kept` those that it or `facts`
+    say; `score` is the share that is kept. `usage` comes with its cost, by the prices of the one
+    who asks, and is None where no model was called.
+    """
+
+    content: str
+    facts: list[str]
+    method: Method
+    model: str
+    prompt_version: str
+    tokens: int
+    ratio: float
+    told: int
+    kept: int
+    score: float
+    usage: Usage | None = None
+    ms: int = 0
+
+
+class Shadow(BaseModel):
+    """The row `n` of the ledger, as it `was` made and as it would be `now`.
+
+    `facts` counts what the sources say that should survive. `stands`: the entry is in the memory
+    still, so that the new text can supersede it. `fault` tells why the new one is not the model's,
+    where it should have been.
+    """
+
+    n: int
+    id: str
+    identity: str
+    level: int
+    first_seq: int
+    last_seq: int
+    source_tokens: int
+    facts: int
+    stands: bool = False
+    was: Column
+    now: Column
+    fault: str | None = None
+
+    @property
+    def adopting(self) -> Supersede:
+        """What is sent to the conversation to adopt the new text."""
+        made = self.now
+        return Supersede(
+            id=self.id,
+            identity=self.identity,
+            content=made.content,
+            facts=made.facts,
+            tokens=made.tokens,
+            method=made.method,
+            model=made.model,
+            prompt_version=made.prompt_version,
+            usage=made.usage,
+            ms=made.ms,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A row, with the end of what stood before its range when it was made."""
+
+    row: LedgerRow
+    previous: str
+
+
+async def shadow(
+    past: Past,
+    config: ConversationConfig,
+    summariser: Summariser,
+    *,
+    last: int,
+    rows: Sequence[int] = (),
+) -> list[Shadow]:
+    """The `last` rows of the ledger, or `rows`, as the conversation would make them with `config`.
+
+    What a summary is made from comes from the archive. Raises Refused for a row that there is
+    not, ArchiveMissing and ArchiveError where the originals cannot be had, and ModelError when
+    the model fails.
+    """
+    found = await _recorded(past)
+    wanted = list(rows) or list(range(max(0, len(found) - last), len(found)))
+    for n in wanted:
+        if not 0 <= n < len(found):
+            known = f"they are numbered 0 to {len(found) - 1}" if found else "it has none yet"
+            raise Refused(f"{past.conversation} has no compaction {n}; {known}")
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def one(recorded: _Recorded) -> Shadow:
+        async with room:
+            call = await _call(past, config, recorded, summariser)
+            started = time.monotonic()
+            made = await summarise(summariser.providers.of(call.model), summariser.pool, call)
+            ms = round((time.monotonic() - started) * 1000)
+        price = price_of(summariser.prices, recorded.row.observation.model)
+        both = await summariser.pool.run(compared, recorded.row, call, made, price)
+        stands = _stands(past, recorded.row)
+        return both.model_copy(
+            update={"stands": stands, "now": both.now.model_copy(update={"ms": ms})}
+        )
+
+    return list(await asyncio.gather(*(one(found[n]) for n in dict.fromkeys(wanted))))
+
+
+async def _recorded(past: Past) -> list[_Recorded]:
+    """Every row of the ledger, in order."""
+    if past.archive is None:
+        raise ArchiveMissing(
+            f"what {past.conversation} was summarised from stands in the archive of its worker; "
+            "set PERDURE_DATABASE_URL"
+        )
+    total = past.held.resumable.rows
+    memory = Outline()
+    found: list[_Recorded] = []
+    for start in range(0, total, PAGE_ROWS):
+        end = min(total, start + PAGE_ROWS)
+        for n, row in await past.rows(end, end - start):
+            if n != len(found):
+                raise ArchiveError(f"compaction {len(found)} is missing in the archive")
+            entry = row.observation
+            found.append(_Recorded(row, previous_end(memory.observations, entry.first_seq)))
+            memory.take_entry(entry)
+    return found
+
+
+def _stands(past: Past, row: LedgerRow) -> bool:
+    entry = row.observation
+    standing = past.held.resumable.memory.observations
+    return any((o.id, o.identity) == (entry.id, entry.identity) for o in standing)
+
+
+async def _call(
+    past: Past, config: ConversationConfig, recorded: _Recorded, summariser: Summariser
+) -> SummaryCall:
+    """What the summariser is asked for a row, as `activities/compacting.py` asks it."""
+    policy, row, entry = config.policy, recorded.row, recorded.row.observation
+    ratio = policy.target_ratio if entry.level == 1 else policy.reflect_ratio
+    part = Part(
+        level=entry.level,
+        first_seq=entry.first_seq,
+        last_seq=entry.last_seq,
+        source_tokens=row.source_tokens,
+        target_tokens=target_of(row.source_tokens, ratio),
+    )
+    return SummaryCall(
+        model=config.summary_model or config.model or summariser.model,
+        level=part.level,
+        target_tokens=part.target_tokens,
+        sources=await _sources(past, entry),
+        previous=recorded.previous,
+        instructions=policy.instructions,
+        schema=policy.summary_schema,
+        template=policy.summary_template,
+        window=policy.calibrated(past.held.resumable.calibration).input_limit,
+        most_tokens=most_tokens(part),
+        importance=summariser.importance,
+    )
+
+
+async def _sources(past: Past, entry: Observation) -> list[Message] | list[Observation]:
+    if entry.level == 1:
+        return [m async for m in past.messages(entry.first_seq, entry.last_seq, expand=True)]
+    entries = []
+    for id_ in entry.sources:
+        found = await past.entry(id_)
+        if found is None:
+            raise ArchiveError(f"{id_}, from which {entry.id} was made, is missing in the archive")
+        entries.append(found)
+    return entries
+
+
+def compared(row: LedgerRow, call: SummaryCall, made: Guarded, price: Price | None) -> Shadow:
+    """Both summaries of a row, weighed and scored; `price` is that of the older one's model."""
+    entry, summary, facts = row.observation, made.summary, facts_of(call)
+    was = Compacted(
+        content=entry.content,
+        facts=entry.facts,
+        tokens=entry.compressed_tokens,
+        method=entry.method,
+        model=entry.model,
+        prompt_version=entry.prompt_version,
+        identity=entry.identity,
+    )
+    now = Compacted(
+        content=summary.content,
+        facts=made.facts,
+        tokens=made.tokens,
+        method=summary.method,
+        model=summary.model,
+        prompt_version=summary.prompt_version,
+        identity="",
+    )
+    usage = row.usage and priced(row.usage, price)
+    return Shadow(
+        n=row.n,
+        id=entry.id,
+        identity=entry.identity,
+        level=entry.level,
+        first_seq=entry.first_seq,
+        last_seq=entry.last_seq,
+        source_tokens=row.source_tokens,
+        facts=len(facts),
+        was=_column(row.source_tokens, facts, was, usage).model_copy(update={"ms": row.ms}),
+        now=_column(row.source_tokens, facts, now, made.usage),
+        fault=made.fault,
+    )
+
+
+def _column(
+    source_tokens: int, facts: Sequence[Fact], made: Compacted, usage: Usage | None
+) -> Column:
+    kept = told(facts, body(made.content, made.facts))
+    return Column(
+        **made.model_dump(exclude={"identity"}),
+        ratio=round(source_tokens / max(1, made.tokens), 2),
+        told=told(facts, made.content),
+        kept=kept,
+        score=round(kept / len(facts), 3) if facts else 1.0,
+        usage=usage,
+    )
