@@ -62,7 +62,7 @@ def shadow_(
     changes = _changes(prompt, model, schema, template)
     if earlier is not None and changes:
         raise typer.BadParameter("what was made earlier cannot be made in another way")
-    made = None if earlier is None else _read(earlier, row or [])
+    made = None if earlier is None else read_shadows(earlier, row or [])
 
     async def done() -> tuple[list[Shadow], list[dict[str, Any]]]:
         async with session(Settings()) as opened:
@@ -94,7 +94,7 @@ def _changes(
     return changes if model is None else {**changes, "summary_model": model}
 
 
-def _read(path: Path, rows: list[int]) -> list[Shadow]:
+def read_shadows(path: Path, rows: list[int]) -> list[Shadow]:
     """What an earlier call has printed, all or some of it. Raises Refused."""
     try:
         found = _SHADOWS.validate_json(path.read_bytes())
