@@ -14,8 +14,10 @@ from pydantic import BaseModel
 from perdure.contract import ConversationConfig, LedgerRow, Supersede, Usage
 from perdure.errors import ArchiveError, ArchiveMissing, Refused
 from perdure.memory.compact import Compacted, Part, most_tokens, previous_end, target_of
+from perdure.memory.evaluate import Query
 from perdure.memory.extract import Importance, importance
 from perdure.memory.facts import Fact, told
+from perdure.memory.matching import holds, normalised
 from perdure.memory.message import Message
 from perdure.memory.observation import Method, Observation, body
 from perdure.memory.rebuild import Outline
@@ -46,7 +48,8 @@ class Column(BaseModel):
     """One summary of a range. `tokens` are those of content and facts.
 
     `told` counts the facts of the sources that `content` says, `kept` those that it or `facts`
-    say; `score` is the share that is kept. `usage` comes with its cost, by the prices of the one
+    say; `score` is the share that is kept. `answered` counts the queries whose expected answer
+    stands in it, where there are queries. `usage` comes with its cost, by the prices of the one
     who asks, and is None where no model was called.
     """
 
@@ -60,6 +63,7 @@ class Column(BaseModel):
     told: int
     kept: int
     score: float
+    answered: int | None = None
     usage: Usage | None = None
     ms: int = 0
 
@@ -67,7 +71,8 @@ class Column(BaseModel):
 class Shadow(BaseModel):
     """The row `n` of the ledger, as it `was` made and as it would be `now`.
 
-    `facts` counts what the sources say that should survive. `stands`: the entry is in the memory
+    `facts` counts what the sources say that should survive, `answers` the queries whose expected
+    answer they hold. `stands`: the entry is in the memory
     still, so that the new text can supersede it. `fault` tells why the new one is not the model's,
     where it should have been.
     """
@@ -80,6 +85,7 @@ class Shadow(BaseModel):
     last_seq: int
     source_tokens: int
     facts: int
+    answers: int | None = None
     stands: bool = False
     was: Column
     now: Column
@@ -118,12 +124,14 @@ async def shadow(
     *,
     last: int,
     rows: Sequence[int] = (),
+    queries: Sequence[Query] = (),
 ) -> list[Shadow]:
     """The `last` rows of the ledger, or `rows`, as the conversation would make them with `config`.
 
-    What a summary is made from comes from the archive. Raises Refused for a row that there is
-    not, ArchiveMissing and ArchiveError where the originals cannot be had, and ModelError when
-    the model fails.
+    What a summary is made from comes from the archive. `queries` are those of `perdure evaluate`:
+    it is counted how many of those that its originals answer a text answers too. Raises Refused
+    for a row that there is not, ArchiveMissing and ArchiveError where the originals cannot be
+    had, and ModelError when the model fails.
     """
     found = await _recorded(past)
     wanted = list(rows) or list(range(max(0, len(found) - last), len(found)))
@@ -140,7 +148,7 @@ async def shadow(
             made = await summarise(summariser.providers.of(call.model), summariser.pool, call)
             ms = round((time.monotonic() - started) * 1000)
         price = price_of(summariser.prices, recorded.row.observation.model)
-        both = await summariser.pool.run(compared, recorded.row, call, made, price)
+        both = await summariser.pool.run(compared, recorded.row, call, made, price, queries)
         stands = _stands(past, recorded.row)
         return both.model_copy(
             update={"stands": stands, "now": both.now.model_copy(update={"ms": ms})}
@@ -200,6 +208,7 @@ async def _call(
         template=policy.summary_template,
         window=policy.calibrated(past.held.resumable.calibration).input_limit,
         most_tokens=most_tokens(part),
+        thinking=policy.reflect_thinking and part.level > 1,
         importance=summariser.importance,
     )
 
@@ -216,8 +225,17 @@ async def _sources(past: Past, entry: Observation) -> list[Message] | list[Obser
     return entries
 
 
-def compared(row: LedgerRow, call: SummaryCall, made: Guarded, price: Price | None) -> Shadow:
+def compared(
+    row: LedgerRow,
+    call: SummaryCall,
+    made: Guarded,
+    price: Price | None,
+    queries: Sequence[Query] = (),
+) -> Shadow:
     """Both summaries of a row, weighed and scored; `price` is that of the older one's model."""
+    said = [normalised(s.text if isinstance(s, Message) else s.body) for s in call.sources]
+    wanted = [normalised(query.expected_answer) for query in queries]
+    answers = [answer for answer in wanted if any(holds(text, answer) for text in said)]
     entry, summary, facts = row.observation, made.summary, facts_of(call)
     was = Compacted(
         content=entry.content,
@@ -238,6 +256,13 @@ def compared(row: LedgerRow, call: SummaryCall, made: Guarded, price: Price | No
         identity="",
     )
     usage = row.usage and priced(row.usage, price)
+
+    def column(text: Compacted, usage: Usage | None, ms: int = 0) -> Column:
+        shown = normalised(body(text.content, text.facts))
+        answered = sum(holds(shown, answer) for answer in answers) if queries else None
+        found = _column(row.source_tokens, facts, text)
+        return found.model_copy(update={"usage": usage, "ms": ms, "answered": answered})
+
     return Shadow(
         n=row.n,
         id=entry.id,
@@ -247,15 +272,14 @@ def compared(row: LedgerRow, call: SummaryCall, made: Guarded, price: Price | No
         last_seq=entry.last_seq,
         source_tokens=row.source_tokens,
         facts=len(facts),
-        was=_column(row.source_tokens, facts, was, usage).model_copy(update={"ms": row.ms}),
-        now=_column(row.source_tokens, facts, now, made.usage),
+        answers=len(answers) if queries else None,
+        was=column(was, usage, row.ms),
+        now=column(now, made.usage),
         fault=made.fault,
     )
 
 
-def _column(
-    source_tokens: int, facts: Sequence[Fact], made: Compacted, usage: Usage | None
-) -> Column:
+def _column(source_tokens: int, facts: Sequence[Fact], made: Compacted) -> Column:
     kept = told(facts, body(made.content, made.facts))
     return Column(
         **made.model_dump(exclude={"identity"}),
@@ -263,5 +287,4 @@ def _column(
         told=told(facts, made.content),
         kept=kept,
         score=round(kept / len(facts), 3) if facts else 1.0,
-        usage=usage,
     )

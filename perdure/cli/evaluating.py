@@ -42,15 +42,19 @@ def evaluate(
     With a model also: does it give the same answer from the context as from the original \
     messages? KIND is recall, artifact, continuation or decision.
     """
-    try:
-        asked = parse_queries(read_file(queries))
-    except Refused as error:
-        raise Refused(f"{'stdin' if queries == '-' else queries}: {error}") from None
-    found = run(_evaluated(id, asked, model))
+    found = run(_evaluated(id, read_queries(queries), model))
     if as_json:
         emit(found.model_dump(mode="json", exclude_none=True))
     else:
         _print(found)
+
+
+def read_queries(name: str) -> list[Query]:
+    """The queries of a file. Raises Refused."""
+    try:
+        return parse_queries(read_file(name))
+    except Refused as error:
+        raise Refused(f"{'stdin' if name == '-' else name}: {error}") from None
 
 
 async def _evaluated(id: str, queries: list[Query], model: str | None) -> Evaluation:  # noqa: A002

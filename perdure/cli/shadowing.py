@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import TypeAdapter, ValidationError
 
+from perdure.cli.evaluating import read_queries
 from perdure.cli.options import Id, Json, read_object, read_text
 from perdure.cli.output import emit, remark, say, show, span, styled, table
 from perdure.cli.session import Session, run, session
@@ -13,6 +14,7 @@ from perdure.contract import ConversationConfig, Usage
 from perdure.entrance import reconfigured
 from perdure.errors import Refused
 from perdure.memory.blocks import ContentError
+from perdure.memory.evaluate import Query
 from perdure.memory.observation import body
 from perdure.model import Pool, Providers, prices
 from perdure.model.importance import find_importance
@@ -41,6 +43,10 @@ def shadow_(
         list[int] | None,
         typer.Option(min=0, metavar="N", help="This one of the ledger; may be repeated."),
     ] = None,
+    queries: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Count the answers too; see `perdure evaluate`."),
+    ] = None,
     earlier: Annotated[
         Path | None,
         typer.Option(
@@ -60,13 +66,14 @@ def shadow_(
 ) -> None:
     """Summarise recorded ranges in another way and compare; by itself this changes nothing."""
     changes = _changes(prompt, model, schema, template)
-    if earlier is not None and changes:
+    if earlier is not None and (changes or queries):
         raise typer.BadParameter("what was made earlier cannot be made in another way")
+    asked = [] if queries is None else read_queries(queries)
     made = None if earlier is None else read_shadows(earlier, row or [])
 
     async def done() -> tuple[list[Shadow], list[dict[str, Any]]]:
         async with session(Settings()) as opened:
-            found = made or await _made(opened, id, changes, rows, row or [])
+            found = made or await _made(opened, id, changes, rows, row or [], asked)
             return found, await _accepted(opened, id, found) if accept else []
 
     found, accepted = run(done())
@@ -109,7 +116,12 @@ def read_shadows(path: Path, rows: list[int]) -> list[Shadow]:
 
 
 async def _made(
-    opened: Session, name: str, changes: dict[str, Any], rows: int, row: list[int]
+    opened: Session,
+    name: str,
+    changes: dict[str, Any],
+    last: int,
+    rows: list[int],
+    queries: list[Query],
 ) -> list[Shadow]:
     settings = opened.settings
     past = await opened.conversation(name).past()
@@ -127,7 +139,7 @@ async def _made(
             settings.summary_model or default_model(settings),
             find_importance(settings.importance),
         )
-        return await shadow(past, config, summariser, last=rows, rows=row)
+        return await shadow(past, config, summariser, last=last, rows=rows, queries=queries)
 
 
 async def _accepted(opened: Session, name: str, found: list[Shadow]) -> list[dict[str, Any]]:
@@ -146,7 +158,10 @@ def _say(found: list[Shadow], accepted: list[dict[str, Any]], *, text: bool) -> 
     if not found:
         say("nothing was compacted yet")
         return
-    rows = table("row", "entry", ">messages", "", ">tokens", ">ratio", ">cost", ">facts kept", "by")
+    names = ["row", "entry", ">messages", "", ">tokens", ">ratio", ">cost", ">facts kept", "by"]
+    if found[0].answers is not None:
+        names.append(">answers")
+    rows = table(*names)
     for each in found:
         messages = span(each.first_seq, each.last_seq)
         rows.add_row(str(each.n), each.id, messages, "was", *_cells(each, each.was))
@@ -177,6 +192,7 @@ def _cells(each: Shadow, column: Column) -> list[Any]:
         _cost(column.usage),
         f"{column.kept} of {each.facts} ({column.score:.0%})",
         styled(f"{column.method} {column.model}" if column.method == "model" else column.model),
+        *([] if column.answered is None else [f"{column.answered} of {each.answers}"]),
     ]
 
 

@@ -11,6 +11,7 @@ import worker
 from bench.stage import key_for
 from perdure.entrance import reconfigured
 from perdure.errors import ArchiveMissing, Refused
+from perdure.memory.evaluate import Query
 from perdure.model import Pool, Providers, prices
 from perdure.shadow import Summariser, shadow
 from tests.archive_flow.conftest import TIGHT_CONFIG, Opening, diary
@@ -24,6 +25,13 @@ PROMPT = "Keep the ovens, and nothing about Piotr."
 OTHER = reconfigured(
     TIGHT_CONFIG, {"summary_model": "claude-sonnet-5-5", "policy": {"instructions": PROMPT}}
 )
+
+
+# Every range tells of Hallmoor, and one of the oven 51.
+QUERIES = [
+    Query(question="Whose ovens are they?", expected_answer="hallmoor"),
+    Query(question="Which oven gave 93 loaves?", expected_answer="51"),
+]
 
 
 def short(request: Body) -> Answer:
@@ -66,7 +74,7 @@ async def test_another_prompt_on_the_recorded_ranges_and_one_is_adopted(
     handle = client.get_workflow_handle(conversation.id)
     before = (await handle.describe()).history_length, await conversation.held()
 
-    found = await shadow(await conversation.past(), OTHER, summariser, last=100)
+    found = await shadow(await conversation.past(), OTHER, summariser, last=100, queries=QUERIES)
     rows = await conversation.compactions()
     assert [(each.n, each.id) for each in found] == [(r["n"], r["observation"]["id"]) for r in rows]
     assert {each.level for each in found} >= {1, 2}
@@ -76,6 +84,8 @@ async def test_another_prompt_on_the_recorded_ranges_and_one_is_adopted(
         assert (now.method, each.fault) == ("model", None)
         assert "The ovens of Hallmoor." in now.content
         assert now.ratio > 1
+        assert each.answers in (1, 2)
+        assert (was.answered, now.answered) >= (0, 1)
         assert 0 <= now.told <= now.kept <= each.facts
         assert was.usage is None
         assert now.usage is not None
