@@ -11,6 +11,7 @@ from activities.counting import Counting
 from activities.failure import as_failure
 from activities.heartbeat import heartbeating
 from activities.material import fetch
+from activities.recalling import Background, background
 from activities.streaming import Streaming
 from perdure.archive import Archive
 from perdure.archive.claims import claim, originals
@@ -23,6 +24,7 @@ from perdure.memory.project import Context
 from perdure.memory.stored import expanded, is_stored
 from perdure.model import ModelReply, Pool, Providers, ReplyCall, count_blocks
 from perdure.model.failure import too_long
+from perdure.model.offline import MODEL as OFFLINE
 from perdure.tools import Tool
 from perdure.tools.registry import UnknownTool, as_sent, calls_in, chosen
 
@@ -85,18 +87,28 @@ class Replying:
         )
         if tokens > found["input_limit"]:
             return over_window
+        model = found.get("model") or self._model
+        recalled = Background()
+        # The offline assistant quotes its context and nothing else.
+        if (wanted := found.get("recall")) and model != OFFLINE:
+            room = found["input_limit"] - tokens
+            recalled = await background(self._archive, wanted, context, room)
+        tokens += recalled.tokens
         call = ReplyCall(
-            model=found.get("model") or self._model,
+            model=model,
             context=await self._whole(context),
             max_tokens=found["max_tokens"],
             tools=as_sent(tools),
+            background=recalled.text,
         )
         try:
             if found["exact_counts"] and tokens > NEAR * found["input_limit"]:
                 await self._check(call, found["window"] - found["max_tokens"])
             said = await self._said(call, ref, found)
         except _TooLong as error:
-            return over_window.model_copy(update={"usage": Usage(input=error.booked)})
+            return over_window.model_copy(
+                update={"usage": Usage(input=error.booked), "recalled": recalled.tokens}
+            )
         content = await self._stored(said.content)
         return ReplyResult(
             content=content,
@@ -106,6 +118,7 @@ class Replying:
             counts=counted.counts,
             system_tokens=system_tokens,
             usage=said.usage,
+            recalled=recalled.tokens,
         )
 
     async def _check(self, call: ReplyCall, limit: int) -> None:

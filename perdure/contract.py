@@ -281,7 +281,8 @@ class ReplyResult(Sparse):
     `stale`: the context is not the one that was meant (the worker's code has changed).
     `over_window`: the counted request does not fit; when the provider says so, `usage` tells what
     it would have booked. `counts` holds tokens by seq of messages
-    that had none. `calls` tells of the `tool_use` blocks in `content`, in their order.
+    that had none. `recalled` are the tokens that the request had beside its context. `calls` tells
+    of the `tool_use` blocks in `content`, in their order.
     """
 
     status: Literal["ok", "stale", "over_window"] = "ok"
@@ -292,6 +293,7 @@ class ReplyResult(Sparse):
     counts: dict[int, int] = {}
     system_tokens: int | None = None
     usage: Usage | None = None
+    recalled: int = 0
 
 
 class PartRef(Sparse):

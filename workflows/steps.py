@@ -15,7 +15,6 @@ from perdure.contract import (
     Counts,
     ReplyResult,
     StepRef,
-    Usage,
 )
 from perdure.memory.elide.shorten import shorten
 from perdure.memory.project import context_tokens
@@ -64,7 +63,7 @@ async def next_reply(state: ConversationState, room: Room, turn: TurnState) -> R
             _record_sent(state, turn)
             return result
         if result.usage is not None:
-            _outweigh(state, result.usage.input)
+            _outweigh(state, result.usage.input - result.recalled)
     _fit_window(state, room, turn)
     raise TurnFailure("the context kept changing while the model was asked", final=False)
 
@@ -170,10 +169,11 @@ def _outweigh(state: ConversationState, booked: int) -> None:
     state.calibration = min(10_000, max(state.calibration, -(-1_000 * booked // counted)))
 
 
-def calibrate(state: ConversationState, usage: Usage | None) -> None:
+def calibrate(state: ConversationState, result: ReplyResult) -> None:
     """Follow, slowly, how the provider counts what we have counted as the request."""
-    counted = context_tokens(state.memory, system_tokens(state))
+    counted, usage = context_tokens(state.memory, system_tokens(state)), result.usage
     booked = usage.input + usage.cache_read + usage.cache_write if usage else 0
+    booked = max(0, booked - result.recalled)
     if booked and counted >= _CALIBRATE_FROM:
         seen = 1_000 * booked // counted
         state.calibration = min(2_000, max(300, (3 * state.calibration + seen) // 4))

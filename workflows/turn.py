@@ -79,7 +79,7 @@ async def _step(state: ConversationState, room: Room, turn: TurnState) -> list[R
     goes_on = is_carried_on(result.stop_reason) and bool(calls(content))
     paused = result.stop_reason == _PAUSED and bool(content) and turn.fruitless < FRUITLESS
     if not (goes_on or paused):
-        calibrate(state, result.usage)
+        calibrate(state, result)
     _take_reply(state, turn, result, content)
     if goes_on or paused:
         return []

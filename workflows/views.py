@@ -230,6 +230,19 @@ def _step_material(state: ConversationState, ref: StepRef) -> dict[str, Any] | N
         "window": state.config.policy.context_window,
         "uncounted": _uncounted(state.memory, 0),
         "count_system": state.system_tokens is None,
+        "recall": _recall(state),
+    }
+
+
+def _recall(state: ConversationState) -> dict[str, Any] | None:
+    """What is to be recalled for a reply: so many tokens, of the messages that have left."""
+    policy, held = budgets(state), state.memory
+    if policy.recall_share is None:
+        return None
+    return {
+        "tokens": int(policy.message_budget * policy.recall_share),
+        "chain": state.parent.chain if state.parent else state.chain,
+        "before": held.next_seq - len(held.messages),
     }
 
 

@@ -33,6 +33,10 @@ class MemoryPolicy(BaseModel):
     `perdure.memory.tiers`); days are those of `timezone`, a name such as "Europe/Berlin".
     Budgets still compact earlier. Without messages this goes on only with `idle_after`.
 
+    With `recall_share` a model gets, beside the context, excerpts of what has left it that fit the
+    user's last message: so many tokens at most, as a share of `message_budget` (None: none). They
+    are no part of the conversation nor of the recorded hash, and cost tokens with every reply.
+
     `instructions` are for the summariser. `summary_schema`, a JSON Schema of an object, takes the
     place of the fields of `Notes` (perdure/memory/notes): the summariser is held to it, an answer
     that breaks a limit of it is asked again. Its fields are asked for and shown in the order of
@@ -61,6 +65,7 @@ class MemoryPolicy(BaseModel):
     idle_after: Annotated[int, Field(ge=1, le=31_536_000)] | None = None
     calendar: bool = False
     timezone: ZoneName = "UTC"
+    recall_share: Share | None = None
     reflect_thinking: bool = False
     instructions: Annotated[str, Field(max_length=20_000)] = ""
     summary_schema: dict[str, Any] | None = None

@@ -60,7 +60,7 @@ class AnthropicProvider:
         stream, so that a heartbeat goes on while the model thinks. Raises ModelError, or
         RequestRefused if the request is bad or over 32 MB.
         """
-        body = reply_request(call.model, call.context, call.max_tokens, call.tools)
+        body = _request(call)
         try:
             return await self._ask(body, on_text)
         except RequestRefused as error:
@@ -73,7 +73,7 @@ class AnthropicProvider:
 
     async def count(self, call: ReplyCall) -> int | None:
         """What the API's own counting says; None when it is refused or not to be had."""
-        body = reply_request(call.model, call.context, call.max_tokens, call.tools)
+        body = _request(call)
         counted = {k: v for k, v in body.items() if k not in ("max_tokens", "stream")}
         try:
             tokens = (await self._client.messages.count_tokens(**counted)).input_tokens
@@ -158,6 +158,10 @@ class AnthropicProvider:
         reply = whole(message)
         on_text("".join(b["text"] for b in reply.content if b.get("type") == "text"))
         return reply
+
+
+def _request(call: ReplyCall) -> Body:
+    return reply_request(call.model, call.context, call.max_tokens, call.tools, call.background)
 
 
 def _output_format(schema: dict[str, Any]) -> dict[str, Any]:

@@ -19,13 +19,15 @@ OnText = Callable[[str], None]
 class ReplyCall:
     """Asks for the next message; `max_tokens` bounds the output.
 
-    `tools` are what it may call, as the Messages API takes them.
+    `tools` are what it may call, as the Messages API takes them. `background` is a text that is
+    sent behind what the user said last, and is no part of the context.
     """
 
     model: str
     context: Context
     max_tokens: int
     tools: Sequence[Mapping[str, Any]] = ()
+    background: str = ""
 
 
 @dataclass(frozen=True, slots=True)

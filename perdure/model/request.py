@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from perdure.errors import RequestRefused
-from perdure.memory.blocks import Block, is_blank
+from perdure.memory.blocks import Block, is_blank, to_text
 from perdure.memory.project import Context
 from perdure.memory.thinking import is_thinking
 
@@ -20,7 +20,11 @@ _NESTING = ("tool_result", "mcp_tool_result", "document", "search_result")
 
 
 def reply_request(
-    model: str, context: Context, max_tokens: int, tools: Sequence[Mapping[str, Any]] = ()
+    model: str,
+    context: Context,
+    max_tokens: int,
+    tools: Sequence[Mapping[str, Any]] = (),
+    background: str = "",
 ) -> Body:
     """A streaming request for the next message, with three cache marks at most.
 
@@ -28,7 +32,9 @@ def reply_request(
     tools and the system prompt, after the last entry of the memory (an observation is added
     behind it) and at the end of the conversation. Marks that came in with the messages are
     dropped, and so is what the API refuses: blank texts, empty messages, white space at the end
-    of a prefill. Raises RequestRefused if the body is over 32 MB.
+    of a prefill. A `background` is put behind what the user said last, and at the end behind
+    the last mark, since the next request may have another. Raises RequestRefused if the body is
+    over 32 MB.
     """
     messages: list[Body] = [
         {"role": str(m["role"]), "content": _clean(cast("Sequence[Block]", m["content"]))}
@@ -37,11 +43,15 @@ def reply_request(
     if context.memory_blocks > 1:
         # The last of the memory's blocks closes it and moves with every new entry.
         _mark(messages[0]["content"][: context.memory_blocks - 1])
+    place = last_words(context)[0]
+    spoken = messages[place]["content"] if background and place is not None else None
     messages = [m for m in messages if m["content"]]
     if messages:
         _mark(messages[-1]["content"])
         if messages[-1]["role"] == "assistant":
             _trim(messages[-1]["content"])
+    if spoken is not None:
+        spoken.append({"type": "text", "text": background})
     body: Body = {"model": model, "max_tokens": max_tokens, "messages": messages, "stream": True}
     if tools:
         body["tools"] = [dict(tool) for tool in tools]
@@ -50,6 +60,18 @@ def reply_request(
     elif tools:
         body["tools"][-1]["cache_control"] = _MARK
     return checked(body)
+
+
+def last_words(context: Context) -> tuple[int | None, str]:
+    """Which message has the user's last words, and those; results of tools are none."""
+    for number in range(len(context.messages) - 1, -1, -1):
+        message = context.messages[number]
+        blocks = cast("Sequence[Block]", message["content"])
+        said = blocks[context.memory_blocks :] if number == 0 else blocks
+        text = to_text([block for block in said if block.get("type") == "text"])
+        if message["role"] == "user" and text.strip():
+            return number, text
+    return None, ""
 
 
 def checked(body: Body) -> Body:

@@ -278,6 +278,27 @@ def test_white_space_at_the_end_of_a_prefill_is_cut() -> None:
     assert not violations(body)
 
 
+def test_a_background_stands_behind_the_users_last_words() -> None:
+    call: Block = {"type": "tool_use", "id": "t", "name": "n", "input": {}}
+    result: Block = {"type": "tool_result", "tool_use_id": "t", "content": "done"}
+    asked = (user("one"), assistant("two"), user("three"))
+    given = context(*asked, memory=("[Summary 1]\nold",))
+    body = request.reply_request(MODEL, given, 100, background="by the way")
+    assert [b["text"] for b in body["messages"][-1]["content"]] == ["three", "by the way"]
+    # The next request is cached up to the words, whatever stands behind them by then.
+    assert marked(body) == marked(request.reply_request(MODEL, given, 100))
+    within = context(*asked, assistant(call), user(result))
+    body = request.reply_request(MODEL, within, 100, background="by the way")
+    assert [b["text"] for b in body["messages"][2]["content"]] == ["three", "by the way"]
+    assert len(body["messages"][-1]["content"]) == 1
+    assert not violations(body)
+    silent = context(user(result), memory=("[Summary 1]\nold",))
+    assert request.last_words(silent) == (None, "")
+    assert request.reply_request(MODEL, silent, 100, background="by the way") == (
+        request.reply_request(MODEL, silent, 100)
+    )
+
+
 def test_without_a_system_prompt_none_is_sent() -> None:
     assert "system" not in request.reply_request(MODEL, context(user("one"), system=" "), 100)
 
