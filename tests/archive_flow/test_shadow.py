@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -14,7 +15,9 @@ from perdure.errors import ArchiveMissing, Refused
 from perdure.memory.evaluate import Query
 from perdure.model import Pool, Providers, prices
 from perdure.shadow import Summariser, shadow
+from perdure.transfer.checking import checked
 from tests.archive_flow.conftest import TIGHT_CONFIG, Opening, diary
+from tests.archive_flow.test_transfer import written
 from tests.support.answers import Answer, notes
 from tests.support.messages_api import Body, MessagesApi, is_summary
 from tests.support.recorded import check_contexts, sent_hashes
@@ -63,7 +66,7 @@ async def at_rest(client: Client, id: str) -> bool:  # noqa: A002
 
 
 async def test_another_prompt_on_the_recorded_ranges_and_one_is_adopted(
-    client: Client, opening: Opening, summariser: Summariser, api: MessagesApi
+    client: Client, opening: Opening, summariser: Summariser, api: MessagesApi, tmp_path: Path
 ) -> None:
     conversation = await opening(TIGHT_CONFIG)
     await conversation.import_messages(diary(20))
@@ -120,6 +123,8 @@ async def test_another_prompt_on_the_recorded_ranges_and_one_is_adopted(
     assert await check_contexts(conversation, client) == 7
     for turn, sha256 in hashes.items():
         assert (await conversation.moment(turn)).context.sha256 == sha256
+    path = await written(conversation, tmp_path / "talk.jsonl")
+    assert checked(path).end.counts["row"] > len(rows) + 1
     report = await worker.replay(client, conversation.id)
     assert report.identical
     assert report.summaries > len(rows) + 1

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowUpdateFailedError
 
-from perdure.contract import INLINE_BYTES
+from perdure.contract import INLINE_BYTES, Supersede
 from tests.support.talk import Talk, until
 from tests.workflows.test_compaction import compacted, fill
 
@@ -65,6 +65,26 @@ async def test_it_is_taken_in_between_turns_and_once(talk: Talk) -> None:
     assert (await newest(talk))["compressed_tokens"] == 5
     await talk.check_tiling()
     await talk.check_context()
+
+
+async def test_it_is_carried_to_the_next_run_and_counts_once(talk: Talk) -> None:
+    await talk.start({"policy": TIGHT, "turns_per_run": 10})
+    await fill(talk, 9)
+    await compacted(talk)
+    entry = await newest(talk)
+    talk.script.reply_gate.clear()
+    talk.script.reply_asked.clear()
+    asking = asyncio.ensure_future(talk.ask("the last one of this run"))
+    await talk.script.reply_asked.wait()
+    made = Supersede.model_validate(better(entry, content="They counted. " * 40))
+    sending = asyncio.ensure_future(talk.facade.supersede(made))
+    await talk.queued(1)
+    talk.script.reply_gate.set()
+    await asking
+    assert await sending == f"{entry['id']}~2"
+    assert (await talk.status())["totals"]["runs"] == 2
+    assert sum(row["supersedes"] is not None for row in await talk.query("compactions")) == 1
+    await talk.check_tiling()
 
 
 async def test_a_reflection_in_flight_is_never_of_another_text_than_its_source(talk: Talk) -> None:
