@@ -350,7 +350,9 @@ class ConversationWorkflow:
 
     @supersede.validator
     def _check_supersede(self, payload: RawValue = NOTHING) -> None:
-        self._check(lambda given: check_supersede(self.state, given), payload)
+        # At the start of a run the state that was handed on is not there yet.
+        ready = self._ready
+        self._check(lambda given: check_supersede(self.state, given, ready=ready), payload)
 
     def _check(self, parse: Callable[[Any], object], payload: RawValue) -> None:
         if self._draining:

@@ -40,10 +40,13 @@ def take_supersede(state: ConversationState, payload: Any, at: datetime) -> Tick
     return ticket
 
 
-def check_supersede(state: ConversationState, payload: Any) -> Supersede:
-    """What is asked for, if it can be done now or has been. Raises ContentError."""
+def check_supersede(state: ConversationState, payload: Any, *, ready: bool = True) -> Supersede:
+    """What is asked for, if it can be done now or has been. Raises ContentError.
+
+    Until the state is `ready` only the form of it is looked at.
+    """
     asked = parse_supersede(payload)
-    if _adopted(state.memory, asked) is None:
+    if ready and _adopted(state.memory, asked) is None:
         _revised(state.memory, asked, workflow.now())
     return asked
 
