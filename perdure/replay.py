@@ -8,6 +8,7 @@ and the state that each run hands to the next.
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby, takewhile
 from typing import Any
 
 from pydantic import BaseModel
@@ -16,6 +17,7 @@ from temporalio.api.common.v1 import Payloads
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import ActivityError, CancelledError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import (
     ContinueAsNewInput,
@@ -34,6 +36,9 @@ from perdure.errors import ConversationNotFound
 from perdure.memory.observation import body
 from perdure.memory.revise import revised_identity
 from perdure.memory.wire import sha256, without_nulls
+
+# An activity by its name, and its argument.
+Call = tuple[str, Any]
 
 
 class ReplayReport(BaseModel):
@@ -55,7 +60,7 @@ class ReplayReport(BaseModel):
 class _Run:
     """One run, as it was recorded or as it was replayed."""
 
-    scheduled: list[tuple[str, Any]] = field(default_factory=list)
+    scheduled: list[Call] = field(default_factory=list)
     summaries: dict[str, str] = field(default_factory=dict)
     received: Any = None
     handed_on: Any = None
@@ -120,6 +125,7 @@ class _Collector(Interceptor):
 
     def __init__(self) -> None:
         self.run = _Run()
+        self.handles: list[workflow.ActivityHandle[Any]] = []
         self.instance: Any = None
 
     def workflow_interceptor_class(
@@ -133,7 +139,9 @@ class _Collector(Interceptor):
             def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:  # noqa: A002
                 argument = _plain(input.args[0]) if input.args else None
                 collector.run.scheduled.append((input.activity, argument))
-                return self.next.start_activity(input)
+                handle = self.next.start_activity(input)
+                collector.handles.append(handle)
+                return handle
 
             def continue_as_new(self, input: ContinueAsNewInput) -> Any:  # noqa: A002
                 collector.run.handed_on = _plain(input.args[0])
@@ -215,7 +223,7 @@ async def replay_histories(
             report.differences.append(f"run {number}: {result.replay_failure}")
             continue
         differences = [
-            *_activity_differences(recorded, collector.run, report),
+            *_activity_differences(recorded.scheduled, collector, report),
             *_summary_differences(recorded, collector.instance.state.ledger, report),
         ]
         if collector.run.handed_on != recorded.handed_on:
@@ -224,11 +232,36 @@ async def replay_histories(
     return report
 
 
-def _activity_differences(recorded: _Run, replayed: _Run, report: ReplayReport) -> Iterator[str]:
+def _sent_out(recorded: Sequence[Call], replayed: _Collector) -> list[Call]:
+    """What was scheduled, but for what was cancelled before it was sent: no event tells of that.
+
+    The same may be scheduled again at once, so calls that are alike are counted together.
+    """
+    sent: list[Call] = []
+    scheduled = zip(replayed.run.scheduled, replayed.handles, strict=True)
+    for call, alike in groupby(scheduled, key=lambda each: each[0]):
+        handles = [handle for _, handle in alike]
+        told = sum(1 for _ in takewhile(call.__eq__, recorded[len(sent) :]))
+        unsent = min(max(0, len(handles) - told), sum(map(_was_cancelled, handles)))
+        sent += [call] * (len(handles) - unsent)
+    return sent
+
+
+def _was_cancelled(handle: workflow.ActivityHandle[Any]) -> bool:
+    if not handle.done() or handle.cancelled():
+        return handle.done()
+    error = handle.exception()
+    return isinstance(error, ActivityError) and isinstance(error.cause, CancelledError)
+
+
+def _activity_differences(
+    recorded: Sequence[Call], replayed: _Collector, report: ReplayReport
+) -> Iterator[str]:
+    sent = _sent_out(recorded, replayed)
     # An open run may be about to schedule more than was recorded; less is a difference.
-    if len(replayed.scheduled) < len(recorded.scheduled):
-        yield f"{len(recorded.scheduled)} activities became {len(replayed.scheduled)}"
-    for (kind, was), (_, now) in zip(recorded.scheduled, replayed.scheduled, strict=False):
+    if len(sent) < len(recorded):
+        yield f"{len(recorded)} activities became {len(sent)}"
+    for (kind, was), (_, now) in zip(recorded, sent, strict=False):
         if was != now:
             yield f"{kind} of {was} became {now}"
         elif kind == REPLY:

@@ -16,7 +16,7 @@ from temporalio.client import Client, WorkflowHistory
 
 import worker
 from perdure.archive import Archive
-from perdure.replay import ReplayReport, replay_histories
+from perdure.replay import ReplayReport, _Collector, _sent_out, replay_histories
 from tests.histories.record import STORIES, load
 from tests.support.scripted import Scripted, serving
 from tests.support.talk import Talk
@@ -204,3 +204,21 @@ async def test_without_a_cache_every_task_replays_the_run(client: Client, server
         await talk.end()
         await talk.check_sound()
         assert (await talk.replay()).contexts == 10
+
+
+async def test_what_was_cancelled_before_it_was_sent_makes_no_difference() -> None:
+    """Scheduled, cancelled and scheduled again in one workflow task: one event tells of both."""
+
+    def ended(*, cancelled: bool) -> Any:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        future.cancel() if cancelled else future.set_result(None)
+        return future
+
+    archive, reply = ("archive", {"seq": 1}), ("reply", {"turn": 1})
+    replayed = _Collector()
+    replayed.run.scheduled = [archive, archive, reply, archive]
+    replayed.handles = [ended(cancelled=c) for c in (True, False, False, True)]
+    assert _sent_out([archive, reply], replayed) == [archive, reply]
+    assert _sent_out([archive, archive, reply, archive], replayed) == replayed.run.scheduled
+    replayed.handles[-1] = ended(cancelled=False)
+    assert _sent_out([archive, reply], replayed) == [archive, reply, archive]

@@ -17,38 +17,25 @@ async def test_context_at_diff_and_fork(
     for line in diary(8):
         await conversation.ask(line["content"])
 
-    replayed, archived, read, between, plain = await asyncio.gather(
+    replayed, read, between = await asyncio.gather(
         cli("context", fresh, "--at", "3", "--json"),
-        cli("context", fresh, "--at", "3", "--from", "archive", "--json", **env),
-        cli("context", fresh, "--at", "3", **env),
+        cli("context", fresh, "--at", "3", "--from", "archive", **env),
         cli("diff", fresh, "3", "8", "--json", **env),
-        cli("diff", fresh, "3", "8", **env),
     )
-    assert (replayed.json["source"], archived.json["source"]) == ("history", "archive")
-    assert {**replayed.json, "source": ""} == {**archived.json, "source": ""}
+    assert replayed.json["source"] == "history"
     digest = replayed.json["sha256"][:12]
     assert (
-        f"sent in turn 3, step 1, sha256 {digest} as recorded; rebuilt from the hist" in read.text
+        f"sent in turn 3, step 1, sha256 {digest} as recorded; rebuilt from the arch" in read.text
     )
     assert between.json["before"]["sha256"] == replayed.json["sha256"]
     assert between.json["messages_gone"][0]["into"] == between.json["entries_new"][0]["id"]
-    assert plain.text.startswith("turn 3 to turn 8: ")
-    assert f"new   entry {between.json['entries_new'][0]['id']}, level" in plain.text
 
-    forked = (await cli("fork", fresh, "--at", "3", "--json", **env)).json
-    assert (forked["conversation"], forked["messages"]) == (f"{fresh}-3", 6)
-    again = await cli("fork", fresh, "--at", "3", "--as", f"{fresh}-again", **env)
+    forked = await cli("fork", fresh, "--at", "3", **env)
     assert (
-        again.text
-        == f"{fresh}-again goes on from turn 3 of {fresh}: 6 messages shared, none copied\n"
+        forked.text == f"{fresh}-3 goes on from turn 3 of {fresh}: 6 messages shared, none copied\n"
     )
-    await Conversation(client, f"{fresh}-3").ask("Now something else.")
-    same, other = await asyncio.gather(
-        cli("diff", fresh, "3", "3", "--with", f"{fresh}-3", **env),
-        cli("diff", fresh, "4", "4", "--with", f"{fresh}-3", "--json", **env),
-    )
+    same = await cli("diff", fresh, "3", "3", "--with", f"{fresh}-3", **env)
     assert "nothing else: they are the same" in same.text
-    assert [s["last_seq"] for s in other.json["messages_new"]] == [6]
 
 
 async def test_what_cannot_be_is_one_sentence(
