@@ -11,7 +11,7 @@ from tests.support.messages_api import Body, default_rule, is_summary
 from tests.support.talk import texts
 
 POLICY = {"message_budget": 1_500, "observe_at": 0.3, "observe_chunk": 5_000}
-ROUNDS = 10
+ROUNDS = 6
 
 
 def long(number: int | str) -> str:

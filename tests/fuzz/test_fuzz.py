@@ -34,7 +34,7 @@ def test_cutting_by_position_instead_of_identity_is_found() -> None:
     assert any(broken(seed) for seed in range(8))
 
 
-@pytest.mark.parametrize("seed", [2, 7])
+@pytest.mark.parametrize("seed", [7])
 async def test_no_order_of_events_breaks_the_workflow(
     client: Client, server_url: str, seed: int
 ) -> None:
