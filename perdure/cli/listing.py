@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.service import RPCError
 
 from perdure.cli.options import Json
 from perdure.cli.output import counted, emit, say, show, styled, table, when
@@ -78,7 +79,8 @@ async def _totals(conversation: Conversation) -> dict[str, Any]:
     try:
         async with asyncio.timeout(_PATIENCE_SECONDS):
             status = await conversation.status()
-    except (PerdureError, TimeoutError):
+    # RPCError: it was ended before its first workflow task, for example.
+    except (PerdureError, TimeoutError, RPCError):
         return dict.fromkeys(names)
     usages = [status["totals"][f"{kind}_usage"] for kind in ("reply", "compaction")]
     values = (
