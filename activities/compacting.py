@@ -8,15 +8,15 @@ from activities.failure import as_failure
 from activities.heartbeat import heartbeating
 from activities.material import fetch
 from perdure.archive import Archive
-from perdure.archive.claims import originals
+from perdure.archive.claims import whole
 from perdure.contract import OBSERVE, REFLECT, PartRef, PartResult
 from perdure.errors import ModelError
-from perdure.memory.compact import Compacted, identity, most_tokens
+from perdure.memory.compact import identity
 from perdure.memory.extract import Importance, importance
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
-from perdure.memory.stored import expanded, hashes
+from perdure.memory.stored import hashes
 from perdure.memory.wire import sha256
 from perdure.model import Pool, Providers, SummaryCall
 from perdure.model.guarded import facts_alone, summarise
@@ -65,22 +65,15 @@ class Compacting:
             policy = policy.model_copy(update={"instructions": ref.instructions})
         model = "offline" if ref.extractive else found.get("model") or self._model
         part = ref.part
-        call = SummaryCall(
+        call = SummaryCall.of(
+            part,
+            policy,
+            await self._whole([Message.model_validate(s) for s in sources])
+            if part.level == 1
+            else [Observation.model_validate(s) for s in sources],
             model=model,
-            level=part.level,
-            target_tokens=part.target_tokens,
-            sources=(
-                await self._whole([Message.model_validate(s) for s in sources])
-                if part.level == 1
-                else [Observation.model_validate(s) for s in sources]
-            ),
             previous=found["previous"],
-            instructions=policy.instructions,
-            schema=policy.summary_schema,
-            template=policy.summary_template,
             window=found["window"],
-            most_tokens=most_tokens(part),
-            thinking=policy.reflect_thinking and part.level > 1,
             importance=importance if ref.extractive else self._importance,
         )
         try:
@@ -91,16 +84,10 @@ class Compacting:
                     made = await summarise(self._providers.of(model), self._pool, call)
         except ModelError as error:
             raise as_failure(error) from error
-        summary = made.summary
+        by = made.summary
         return PartResult(
-            compacted=Compacted(
-                content=summary.content,
-                facts=made.facts,
-                tokens=made.tokens,
-                method=summary.method,
-                model=summary.model,
-                prompt_version=summary.prompt_version,
-                identity=identity(ref.sha256, part, policy, summary.prompt_version, summary.model),
+            compacted=made.compacted(
+                identity(ref.sha256, part, policy, by.prompt_version, by.model)
             ),
             usage=made.usage,
             ms=round((time.monotonic() - started) * 1000),
@@ -112,5 +99,8 @@ class Compacting:
         contents = [m.content for m in messages]
         if not hashes(contents, full=True):
             return messages
-        found = await originals(self._archive, contents, full=True)
-        return [m.model_copy(update={"content": expanded(m.content, found)}) for m in messages]
+        contents = await whole(self._archive, contents)
+        return [
+            m.model_copy(update={"content": content})
+            for m, content in zip(messages, contents, strict=True)
+        ]

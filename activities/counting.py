@@ -8,9 +8,8 @@ from temporalio import activity
 from activities.heartbeat import heartbeating
 from activities.material import fetch
 from perdure.archive import Archive
-from perdure.archive.claims import originals
+from perdure.archive.claims import whole
 from perdure.contract import COUNT, CountRef, Counts
-from perdure.memory.stored import expanded
 from perdure.memory.wire import canonical_json
 from perdure.model import Pool, count_each
 from perdure.tools import Tool
@@ -39,9 +38,7 @@ class Counting:
         """
         sent = as_sent({name: t for name, t in self._tools.items() if {name, ALL} & {*tools}})
         before = [system, *map(canonical_json, sent)]
-        stored = [item["content"] for item in uncounted]
-        found = await originals(self._archive, stored, full=True)
-        contents = [expanded(content, found) for content in stored]
+        contents = await whole(self._archive, [item["content"] for item in uncounted])
         *counts, of_system = await self._pool.run(
             count_each, [*contents, [{"type": "text", "text": text} for text in before]]
         )

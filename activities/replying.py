@@ -14,14 +14,13 @@ from activities.material import fetch
 from activities.recalling import Background, background
 from activities.streaming import Streaming
 from perdure.archive import Archive
-from perdure.archive.claims import claim, originals
+from perdure.archive.claims import claim, whole
 from perdure.contract import INLINE_BYTES, INTERRUPTED, REPLY, ReplyResult, StepRef, Usage
 from perdure.entrance import size_of
 from perdure.errors import ArchiveError, ModelError
 from perdure.memory.blocks import Block, upper_estimate
 from perdure.memory.message import MESSAGE_OVERHEAD
 from perdure.memory.project import Context
-from perdure.memory.stored import expanded, is_stored
 from perdure.model import ModelReply, Pool, Providers, ReplyCall, count_blocks
 from perdure.model.failure import too_long
 from perdure.model.offline import MODEL as OFFLINE
@@ -157,13 +156,10 @@ class Replying:
 
     async def _whole(self, context: Context) -> Context:
         """The context with stored blocks put back: whole, or by head and tail if too long."""
-        contents = [cast("list[Block]", m["content"]) for m in context.messages]
-        if not any(is_stored(block) for content in contents for block in content):
-            return context
-        found = await originals(self._archive, contents, full=True)
+        said = [cast("list[Block]", m["content"]) for m in context.messages]
+        contents = await whole(self._archive, said)
         messages: list[dict[str, object]] = [
-            {**m, "content": expanded(content, found)}
-            for m, content in zip(context.messages, contents, strict=True)
+            {**m, "content": content} for m, content in zip(context.messages, contents, strict=True)
         ]
         return context.model_copy(update={"messages": messages})
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from perdure.contract import ConversationConfig, LedgerRow, Supersede, Usage
 from perdure.errors import ArchiveError, ArchiveMissing, Refused
-from perdure.memory.compact import Compacted, Part, most_tokens, previous_end, target_of
+from perdure.memory.compact import Compacted, Part, previous_end, target_of
 from perdure.memory.evaluate import Query
 from perdure.memory.extract import Importance, importance
 from perdure.memory.facts import Fact, told
@@ -187,7 +187,7 @@ def _stands(past: Past, row: LedgerRow) -> bool:
 async def _call(
     past: Past, config: ConversationConfig, recorded: _Recorded, summariser: Summariser
 ) -> SummaryCall:
-    """What the summariser is asked for a row, as `activities/compacting.py` asks it."""
+    """What the summariser is asked for a row."""
     policy, row, entry = config.policy, recorded.row, recorded.row.observation
     ratio = policy.target_ratio if entry.level == 1 else policy.reflect_ratio
     part = Part(
@@ -197,18 +197,13 @@ async def _call(
         source_tokens=row.source_tokens,
         target_tokens=target_of(row.source_tokens, ratio),
     )
-    return SummaryCall(
+    return SummaryCall.of(
+        part,
+        policy,
+        await _sources(past, entry),
         model=config.summary_model or config.model or summariser.model,
-        level=part.level,
-        target_tokens=part.target_tokens,
-        sources=await _sources(past, entry),
         previous=recorded.previous,
-        instructions=policy.instructions,
-        schema=policy.summary_schema,
-        template=policy.summary_template,
         window=policy.calibrated(past.held.resumable.calibration).input_limit,
-        most_tokens=most_tokens(part),
-        thinking=policy.reflect_thinking and part.level > 1,
         importance=summariser.importance,
     )
 
@@ -236,7 +231,7 @@ def compared(
     said = [normalised(s.text if isinstance(s, Message) else s.body) for s in call.sources]
     wanted = [normalised(query.expected_answer) for query in queries]
     answers = [answer for answer in wanted if any(holds(text, answer) for text in said)]
-    entry, summary, facts = row.observation, made.summary, facts_of(call)
+    entry, facts = row.observation, facts_of(call)
     was = Compacted(
         content=entry.content,
         facts=entry.facts,
@@ -245,15 +240,6 @@ def compared(
         model=entry.model,
         prompt_version=entry.prompt_version,
         identity=entry.identity,
-    )
-    now = Compacted(
-        content=summary.content,
-        facts=made.facts,
-        tokens=made.tokens,
-        method=summary.method,
-        model=summary.model,
-        prompt_version=summary.prompt_version,
-        identity="",
     )
     usage = row.usage and priced(row.usage, price)
 
@@ -274,7 +260,7 @@ def compared(
         facts=len(facts),
         answers=len(answers) if queries else None,
         was=column(was, usage, row.ms),
-        now=column(now, made.usage),
+        now=column(made.compacted(""), made.usage),
         fault=made.fault,
     )
 

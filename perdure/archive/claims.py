@@ -39,6 +39,12 @@ async def originals(
     return found
 
 
+async def whole(archive: Archive, contents: Sequence[Sequence[Block]]) -> list[list[Block]]:
+    """`contents` as a model is shown them: stored blocks put back, or head and tail if too long."""
+    found = await originals(archive, contents, full=True)
+    return [expanded(content, found) for content in contents]
+
+
 async def unclaim(archive: Archive, content: Sequence[Block]) -> list[Block]:
     """`content` with every reference replaced by the original that it stands for."""
     return expanded(content, await originals(archive, [content]))

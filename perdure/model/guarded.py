@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from perdure.contract import Usage
-from perdure.memory.compact import MIN_TARGET
+from perdure.memory.compact import MIN_TARGET, Compacted
 from perdure.memory.facts import Fact, collect, guard, reserve
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation, body
@@ -38,6 +38,18 @@ class Guarded:
     calls: int = 0
     usage: Usage | None = None
     fault: str | None = None
+
+    def compacted(self, identity: str) -> Compacted:
+        """What a compaction of that identity gives back."""
+        return Compacted(
+            content=self.summary.content,
+            facts=self.facts,
+            tokens=self.tokens,
+            method=self.summary.method,
+            model=self.summary.model,
+            prompt_version=self.summary.prompt_version,
+            identity=identity,
+        )
 
 
 async def summarise(provider: Provider, pool: Pool, call: SummaryCall) -> Guarded:

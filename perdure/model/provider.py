@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from perdure.contract import Usage
 from perdure.memory.blocks import Block
+from perdure.memory.compact import Part, most_tokens
 from perdure.memory.extract import Importance, importance
 from perdure.memory.message import Message
 from perdure.memory.observation import Method, Observation
+from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import Context
 
 OnText = Callable[[str], None]
@@ -69,6 +71,34 @@ class SummaryCall:
     fault: str = ""
     thinking: bool = False
     importance: Importance = importance
+
+    @classmethod
+    def of(
+        cls,
+        part: Part,
+        policy: MemoryPolicy,
+        sources: list[Message] | list[Observation],
+        *,
+        model: str,
+        previous: str,
+        window: int,
+        importance: Importance,
+    ) -> Self:
+        """Asks for `part` as a policy wants its entries; `sources` are what it is made from."""
+        return cls(
+            model=model,
+            level=part.level,
+            target_tokens=part.target_tokens,
+            sources=sources,
+            previous=previous,
+            instructions=policy.instructions,
+            schema=policy.summary_schema,
+            template=policy.summary_template,
+            window=window,
+            most_tokens=most_tokens(part),
+            thinking=policy.reflect_thinking and part.level > 1,
+            importance=importance,
+        )
 
 
 @dataclass(frozen=True, slots=True)
