@@ -198,6 +198,20 @@ async def runs(
         run_id = started.continued_execution_run_id
 
 
+async def replayed(
+    history: WorkflowHistory, workflows: Sequence[type], interceptors: Sequence[Interceptor]
+) -> Exception | None:
+    """Run a recorded history again on this code; gives why that failed, if it did."""
+    replayer = Replayer(
+        workflows=workflows,
+        data_converter=pydantic_data_converter,
+        interceptors=interceptors,
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    )
+    result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
+    return result.replay_failure
+
+
 async def replay_histories(
     histories: Sequence[WorkflowHistory],
     workflows: Sequence[type],
@@ -212,15 +226,9 @@ async def replay_histories(
             report.differences.append(f"run {number}: it got another state than was handed on")
         handed_on = recorded.handed_on
         collector = _Collector()
-        replayer = Replayer(
-            workflows=workflows,
-            data_converter=pydantic_data_converter,
-            interceptors=[*interceptors, collector],
-            workflow_runner=UnsandboxedWorkflowRunner(),
-        )
-        result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
-        if result.replay_failure is not None:
-            report.differences.append(f"run {number}: {result.replay_failure}")
+        failure = await replayed(history, workflows, [*interceptors, collector])
+        if failure is not None:
+            report.differences.append(f"run {number}: {failure}")
             continue
         differences = [
             *_activity_differences(recorded.scheduled, collector, report),

@@ -7,12 +7,9 @@ from typing import Any
 from temporalio import workflow
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowHistory
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import (
     Interceptor,
-    Replayer,
     StartActivityInput,
-    UnsandboxedWorkflowRunner,
     WorkflowInboundInterceptor,
     WorkflowInterceptorClassInput,
     WorkflowOutboundInterceptor,
@@ -24,7 +21,7 @@ from perdure.errors import PerdureError
 from perdure.memory.event import Sent
 from perdure.memory.project import context_tokens, system_weight
 from perdure.memory.state import Memory, with_counts
-from perdure.replay import decoded, runs
+from perdure.replay import decoded, replayed, runs
 
 
 @dataclass
@@ -136,16 +133,10 @@ async def _rewound(
     interceptors: Sequence[Interceptor],
 ) -> Moment:
     watch = _Watch(turn, call.step)
-    replayer = Replayer(
-        workflows=workflows,
-        data_converter=pydantic_data_converter,
-        interceptors=[*interceptors, watch],
-        workflow_runner=UnsandboxedWorkflowRunner(),
-    )
-    result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
+    failure = await replayed(history, workflows, [*interceptors, watch])
     seen = watch.seen
     if seen is None:
-        why = f": {result.replay_failure}" if result.replay_failure else ""
+        why = f": {failure}" if failure else ""
         raise PerdureError(f"the replay did not come to turn {turn}, step {call.step}{why}")
     memory = with_counts(seen.memory, call.counts or {})
     counted = seen.system_tokens if call.system_tokens is None else call.system_tokens

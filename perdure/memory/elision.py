@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from perdure.memory.blocks import Block
+from perdure.memory.blocks import Block, upper_estimate
+from perdure.memory.message import MESSAGE_OVERHEAD, Message
 
 # What stays of a tool result: how it pairs with its call, and how that ended.
 _PAIRING = ("type", "tool_use_id", "is_error")
@@ -40,3 +41,15 @@ def shown(content: Sequence[Block], elision: Elision | None) -> list[Block]:
         for i, block in enumerate(content)
         if blocks.get(i) != ""
     ]
+
+
+def elision(message: Message, stubs: dict[int, str]) -> Elision:
+    """What `message` shows and weighs with stubs in the place of some of its blocks."""
+    kept = [b for i, b in enumerate(message.content) if i not in stubs]
+    replaced = [b for i, b in enumerate(message.content) if i in stubs]
+    new = shown(
+        replaced, Elision(blocks=dict(enumerate(stubs[i] for i in sorted(stubs))), tokens=0)
+    )
+    whole = message.weight - MESSAGE_OVERHEAD
+    rest = min(whole, upper_estimate(kept)) if kept else 0
+    return Elision(blocks=stubs, tokens=rest + (upper_estimate(new) if new else 0))

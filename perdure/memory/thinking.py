@@ -6,10 +6,10 @@ After that it may be left out, but never in part, since it is signed.
 
 from collections.abc import Sequence
 
-from perdure.memory.blocks import Block, upper_estimate
-from perdure.memory.elision import Elision, shown
+from perdure.memory.blocks import Block
+from perdure.memory.elision import Elision, elision, shown
 from perdure.memory.groups import results
-from perdure.memory.message import MESSAGE_OVERHEAD, Message
+from perdure.memory.message import Message
 from perdure.memory.state import Memory
 
 
@@ -48,12 +48,7 @@ def _open_loop(messages: Sequence[Message]) -> int:
     return asked[-1] if asked else 0
 
 
-def _silent(message: Message, elision: Elision | None) -> Elision:
-    stubs = dict(elision.blocks) if elision else {}
+def _silent(message: Message, before: Elision | None) -> Elision:
+    stubs = dict(before.blocks) if before else {}
     stubs |= {i: "" for i, block in enumerate(message.content) if is_thinking(block)}
-    left = shown(message.content, Elision(blocks=stubs, tokens=0))
-    before = message.weight - MESSAGE_OVERHEAD if elision is None else elision.tokens
-    return Elision(
-        blocks={i: stubs[i] for i in sorted(stubs)},
-        tokens=min(before, upper_estimate(left)) if left else 0,
-    )
+    return elision(message, {i: stubs[i] for i in sorted(stubs)})

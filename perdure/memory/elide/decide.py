@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from perdure.memory.blocks import Block, block_text, upper_estimate
+from perdure.memory.blocks import Block, block_text
 from perdure.memory.compact import kept_from
 from perdure.memory.elide.noise import asks, is_acknowledgement, without_debug
 from perdure.memory.elide.repeats import Text, repeats
 from perdure.memory.elide.results import callers, old_results, result_stub
-from perdure.memory.elision import Elision, shown
+from perdure.memory.elision import elision
 from perdure.memory.groups import results as answers
 from perdure.memory.message import MESSAGE_OVERHEAD, Message
 from perdure.memory.policy import MemoryPolicy
@@ -80,18 +80,6 @@ def elide(
             "light_from": int(tokens + PAUSE * policy.message_budget),
         }
     )
-
-
-def elision(message: Message, stubs: Stubs) -> Elision:
-    """What `message` shows and weighs with stubs in the place of some of its blocks."""
-    kept = [b for i, b in enumerate(message.content) if i not in stubs]
-    replaced = [b for i, b in enumerate(message.content) if i in stubs]
-    new = shown(
-        replaced, Elision(blocks=dict(enumerate(stubs[i] for i in sorted(stubs))), tokens=0)
-    )
-    whole = message.weight - MESSAGE_OVERHEAD
-    rest = min(whole, upper_estimate(kept)) if kept else 0
-    return Elision(blocks=stubs, tokens=rest + (upper_estimate(new) if new else 0))
 
 
 def _may_change(memory: Memory, message: Message) -> bool:

@@ -1,8 +1,9 @@
 """The last resort for results that do not fit the window: the largest are told in a line."""
 
 from perdure.memory.blocks import upper_estimate
-from perdure.memory.elide.decide import Stubs, elision
+from perdure.memory.elide.decide import Stubs
 from perdure.memory.elide.results import callers, result_stub
+from perdure.memory.elision import elision
 from perdure.memory.state import Memory
 
 
