@@ -45,6 +45,7 @@ with workflow.unsafe.imports_passed_through():
         take_message,
         take_pin,
     )
+    from workflows.material import PAGE_CHARS, material_of
     from workflows.payloads import NOTHING, plain
     from workflows.room import Room
     from workflows.runs import is_long
@@ -414,9 +415,9 @@ class ConversationWorkflow:
         # From the first page on it is one text, however the rest of the state goes on.
         begins = not query.offset
         if held is None or begins or held[0] != query.of or held[1] is not self.state.memory:
-            held = (query.of, self.state.memory, views.material(self.state, query.of))
+            held = (query.of, self.state.memory, material_of(self.state, query.of))
             self._material = held
-        page = held[2][query.offset : query.offset + views.PAGE_CHARS]
+        page = held[2][query.offset : query.offset + PAGE_CHARS]
         digest = hashlib.sha256(held[2].encode()).hexdigest()
         return MaterialPage(text=page, size=len(held[2]), sha256=digest)
 

@@ -10,9 +10,10 @@ from perdure.contract import SESSION, SessionRef
 from perdure.memory.compact import Plan, next_compaction
 from perdure.memory.session import Session, Told
 from workflows.failure import reason
+from workflows.material import session_material
 from workflows.room import Room
 from workflows.state import ConversationState, SessionStart
-from workflows.views import budgets, session_material
+from workflows.views import budgets
 
 _ATTEMPT = timedelta(seconds=30)
 _HEARTBEAT = timedelta(seconds=10)
