@@ -1,9 +1,6 @@
 """The same bytes whatever the hash seed, and fast."""
 
 import json
-import os
-import subprocess
-import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from perdure.memory.extract import Turn, observe
+from tests.support.hash_seeds import outputs
 
 PROGRAM = """
 from datetime import datetime, timedelta, timezone
@@ -30,18 +28,9 @@ LOCOMO = Path(__file__).parents[4] / "shared" / "data" / "locomo10.json"
 
 
 def test_three_hash_seeds_give_one_output() -> None:
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf-8"},
-            cwd=Path(__file__).parents[3],
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1", "4242")
-    ]
-    assert outputs[0].strip()
-    assert outputs[0] == outputs[1] == outputs[2]
+    printed = outputs(PROGRAM)
+    assert printed[0].strip()
+    assert printed[0] == printed[1] == printed[2]
 
 
 @pytest.mark.skipif(not LOCOMO.exists(), reason="the LoCoMo data set is not on this machine")

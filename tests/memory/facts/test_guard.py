@@ -1,9 +1,6 @@
 """Which facts stand beside a summary, and how they outlive many compactions."""
 
-import os
 import re
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given, settings
@@ -19,6 +16,7 @@ from perdure.memory.project import context_text
 from perdure.memory.state import Memory, append
 from perdure.model.guarded import Guarded, extractively
 from perdure.model.provider import SummaryCall
+from tests.support.hash_seeds import outputs
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 PLANTED = {
@@ -164,15 +162,7 @@ def test_the_same_bytes_under_three_hash_seeds() -> None:
         "facts = told(*PLANTED, *FILLER, *(f.sentence for f in FORMATS))\n"
         "print(guard(facts, '', 700, count))"
     )
-    seen = [
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1", "4711")
-    ]
+    seen = outputs(code)
     assert seen[0]
     assert seen == seen[:1] * 3
 

@@ -1,8 +1,5 @@
 """Structured summaries: a text that can be read back, and rules for what stays."""
 
-import os
-import subprocess
-import sys
 from datetime import date
 from typing import Any
 
@@ -14,6 +11,7 @@ from pydantic import ValidationError
 from perdure.memory.notes import Action, Entry, Notes, Thing, merged, prose, read_notes, settled
 from perdure.memory.notes import written as text_of
 from perdure.memory.notes.schema import notes_schema
+from tests.support.hash_seeds import outputs
 
 NOTES = Notes(
     gist="A bakery is planned.",
@@ -186,14 +184,6 @@ def test_the_same_bytes_under_three_hash_seeds() -> None:
         "from tests.memory.notes.test_notes import *\n"
         "print(text_of(merged([NOTES, NOTES])), notes_schema())"
     )
-    seen = [
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1", "4711")
-    ]
+    seen = outputs(code)
     assert seen[0]
     assert seen == seen[:1] * 3
