@@ -16,7 +16,7 @@ from typing import Any
 
 from bench import tasks
 from bench.words import passage
-from perdure.contract import ConversationConfig, LedgerRow, Marks, Receipt
+from perdure.contract import ConversationConfig, Marks, Receipt
 from perdure.memory.blocks import Block
 from perdure.memory.compact import Compacted, Part, Plan, apply, next_compaction, source_hash
 from perdure.memory.elide.decide import elide
@@ -130,17 +130,9 @@ class Talk:
         for part in plan.parts:
             made = _summary(part)
             state.memory, entry = timed("apply", apply, state.memory, part, made, now)
-            row = LedgerRow(
-                n=state.totals.compactions,
-                turn=state.turns,
-                urgency=plan.urgency,
-                observation=entry,
-                sha256=sha256(entry.content),
-                source_tokens=part.source_tokens,
-                ms=1_000,
+            state.remember_compaction(
+                entry, urgency=plan.urgency, source_tokens=part.source_tokens, ms=1_000
             )
-            state.remember_row(row)
-            state.totals.compactions += 1
         # What is archived may leave the windows of the state.
         state.archived = Marks(
             seq=state.memory.next_seq,

@@ -31,12 +31,12 @@ from perdure.memory.state import unpin_passing
 from perdure.memory.stored import big_blocks
 from workflows.calls import without_open_calls
 from workflows.failure import kind, reason
+from workflows.heartbeat import HEARTBEAT
 from workflows.state import ConversationState, SessionStart
 
 _ATTEMPT = timedelta(seconds=30)
 # A fork may have to read and write a long past.
 _OPENING = timedelta(minutes=5)
-_HEARTBEAT = timedelta(seconds=10)
 # A database that is down is noticed within seconds; the workflow then tries again later.
 _RETRIES = RetryPolicy(maximum_attempts=2)
 _LONGEST_PAUSE_SECONDS = 10
@@ -138,7 +138,7 @@ async def open_chain(state: ConversationState, fork: Fork | None) -> None:
                 OpenRef(chain=state.chain, fork=fork),
                 result_type=OpenResult,
                 start_to_close_timeout=_OPENING,
-                heartbeat_timeout=_HEARTBEAT,
+                heartbeat_timeout=HEARTBEAT,
                 retry_policy=_RETRIES,
                 summary="look for an earlier life",
             )

@@ -20,10 +20,9 @@ from perdure.memory.groups import calls
 from perdure.memory.state import Memory, append
 from workflows.approvals import call_block, error_result
 from workflows.failure import reason
+from workflows.heartbeat import HEARTBEAT
 from workflows.state import ConversationState, OpenCall, TurnState
 
-# A lost worker is noticed after this long without a sign of life.
-_HEARTBEAT = timedelta(seconds=10)
 _LONGEST_PAUSE = timedelta(seconds=60)
 # Calls are carried out behind these; behind any other word the reply may not be meant as it is.
 _CARRIED_OUT = ("tool_use", "end_turn", "stop_sequence", "pause_turn", "max_tokens")
@@ -141,7 +140,7 @@ def _start(
         result_type=ToolResult,
         start_to_close_timeout=attempt,
         schedule_to_close_timeout=call.attempts * (attempt + _LONGEST_PAUSE),
-        heartbeat_timeout=_HEARTBEAT,
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=RetryPolicy(maximum_attempts=call.attempts, maximum_interval=_LONGEST_PAUSE),
         # An interrupted tool is not waited for: its call is told that it may have had its effect.
         cancellation_type=workflow.ActivityCancellationType.TRY_CANCEL,

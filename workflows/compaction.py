@@ -9,19 +9,18 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
-from perdure.contract import OBSERVE, REFLECT, LedgerRow, Marks, PartRef, PartResult
+from perdure.contract import OBSERVE, REFLECT, Marks, PartRef, PartResult
 from perdure.memory.compact import NoProgress, Part, Plan, StalePart, apply, source_hash
-from perdure.memory.wire import sha256
 from workflows.archiving import archive, archive_fault, leaving
 from workflows.failure import reason
+from workflows.heartbeat import HEARTBEAT
 from workflows.state import ConversationState
 
 Outcome = PartResult | BaseException
 
 # A summary of 6,000 tokens takes a model well under a minute; the rest is for bad ones that are
-# asked for again. A lost worker is noticed by its heartbeat.
+# asked for again.
 _ATTEMPT = timedelta(minutes=10)
-_HEARTBEAT = timedelta(seconds=10)
 _TRIES = {"background": 6, "blocking": 3, "emergency": 3}
 # So many plans whose summaries failed are waited out; the next one is made without a model.
 _OUTAGES = {"background": 3, "blocking": 1, "emergency": 0}
@@ -46,7 +45,7 @@ async def _one(plan: Plan, ref: PartRef) -> PartResult:
         ref,
         result_type=PartResult,
         start_to_close_timeout=_ATTEMPT,
-        heartbeat_timeout=_HEARTBEAT,
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=RetryPolicy(
             maximum_attempts=_TRIES[plan.urgency], maximum_interval=timedelta(seconds=30)
         ),
@@ -148,22 +147,14 @@ def _take_in_part(state: ConversationState, plan: Plan, part: Part, outcome: Out
         state.note(
             now, f"{entry.id} was made without the model, whose summary failed: {outcome.fault}"
         )
-    if outcome.usage is not None:
-        state.totals.compaction_usage += outcome.usage
-    state.remember_row(
-        LedgerRow(
-            n=state.totals.compactions,
-            turn=state.turns,
-            urgency=plan.urgency,
-            observation=entry,
-            sha256=sha256(entry.body),
-            source_tokens=part.source_tokens,
-            ms=outcome.ms,
-            usage=outcome.usage,
-        )
-    )
     passing = [p.seq for p in state.memory.pins if p.passing and p not in before.pins]
     if passing:
         state.record(passing=passing)
-    state.totals.compactions += 1
+    state.remember_compaction(
+        entry,
+        urgency=plan.urgency,
+        source_tokens=part.source_tokens,
+        ms=outcome.ms,
+        usage=outcome.usage,
+    )
     return None

@@ -10,13 +10,13 @@ from perdure.contract import SESSION, SessionRef
 from perdure.memory.compact import Plan, next_compaction
 from perdure.memory.session import Session, Told
 from workflows.failure import reason
+from workflows.heartbeat import HEARTBEAT
 from workflows.material import session_material
 from workflows.room import Room
 from workflows.state import ConversationState, SessionStart
 from workflows.views import budgets
 
 _ATTEMPT = timedelta(seconds=30)
-_HEARTBEAT = timedelta(seconds=10)
 _RETRIES = RetryPolicy(maximum_attempts=3)
 # How long closing waits for a model's last summary before it makes do with an extract.
 LAST_SUMMARY = timedelta(minutes=1)
@@ -58,7 +58,7 @@ async def _told(state: ConversationState) -> Told:
             SessionRef(session=state.session.seq),
             result_type=Told,
             start_to_close_timeout=_ATTEMPT,
-            heartbeat_timeout=_HEARTBEAT,
+            heartbeat_timeout=HEARTBEAT,
             retry_policy=_RETRIES,
             summary=f"from message {state.session.seq}",
         )

@@ -12,12 +12,15 @@ from perdure.contract import (
     Parent,
     StopReason,
     ToolResult,
+    Urgency,
     Usage,
 )
 from perdure.memory.blocks import Block
 from perdure.memory.event import Event, Sent, TurnEnd
+from perdure.memory.observation import Observation
 from perdure.memory.session import Session
 from perdure.memory.state import Memory
+from perdure.memory.wire import sha256
 from perdure.memory.zone import UTC_ZONE, Zone
 from workflows.ledger import Row, packed, unpacked
 
@@ -243,8 +246,32 @@ class ConversationState(BaseModel):
         recent = kept[-TURNS:][0].turn
         self.replies = [r for r in kept if r.turn >= min(recent, self.archived.turn)]
 
-    def remember_row(self, row: LedgerRow) -> None:
-        """Add a row to the ledger, without its text, which the memory has; drop archived ones."""
+    def remember_compaction(
+        self,
+        entry: Observation,
+        *,
+        urgency: Urgency,
+        source_tokens: int,
+        ms: int,
+        usage: Usage | None = None,
+    ) -> None:
+        """Count a compaction that was taken in, and add it to the ledger; drop archived rows.
+
+        The row is kept without its text, which the memory has.
+        """
+        row = LedgerRow(
+            n=self.totals.compactions,
+            turn=self.turns,
+            urgency=urgency,
+            observation=entry,
+            sha256=sha256(entry.body),
+            source_tokens=source_tokens,
+            ms=ms,
+            usage=usage,
+        )
+        self.totals.compactions += 1
+        if usage is not None:
+            self.totals.compaction_usage += usage
         rows = [*self.ledger, packed(row)]
         oldest = min(self.archived.row, rows[-LEDGER_ROWS:][0].n)
         self.ledger = [r for r in rows if r.n >= oldest]

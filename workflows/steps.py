@@ -20,12 +20,12 @@ from perdure.memory.elide.shorten import shorten
 from perdure.memory.project import context_tokens
 from perdure.memory.state import with_counts
 from workflows.failure import kind, reason
+from workflows.heartbeat import HEARTBEAT
 from workflows.room import Room
 from workflows.state import ConversationState, TurnState
 from workflows.views import budgets, current_context, system_tokens
 
-# A lost worker is noticed after the heartbeat timeout; a model may think for minutes.
-_HEARTBEAT = timedelta(seconds=10)
+# A model may think for minutes.
 _ATTEMPT = timedelta(minutes=10)
 _ALL_ATTEMPTS = timedelta(minutes=30)
 # An interrupted call notices at its next heartbeat, which is at most a second away.
@@ -126,7 +126,7 @@ def _ask_model(state: ConversationState, turn: TurnState) -> workflow.ActivityHa
         result_type=ReplyResult,
         start_to_close_timeout=_ATTEMPT,
         schedule_to_close_timeout=_ALL_ATTEMPTS,
-        heartbeat_timeout=_HEARTBEAT,
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=RetryPolicy(maximum_interval=timedelta(seconds=60)),
         # An interrupted call hands over what it has said so far.
         cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
@@ -150,7 +150,7 @@ async def count_from(state: ConversationState, from_seq: int) -> None:
             CountRef(from_seq=from_seq),
             result_type=Counts,
             start_to_close_timeout=timedelta(minutes=5),
-            heartbeat_timeout=_HEARTBEAT,
+            heartbeat_timeout=HEARTBEAT,
             retry_policy=RetryPolicy(maximum_attempts=5),
             summary=f"messages from {from_seq}",
         )

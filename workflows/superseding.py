@@ -6,14 +6,13 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
-from perdure.contract import OUR_IDS, LedgerRow, Supersede, Superseded
+from perdure.contract import OUR_IDS, Supersede, Superseded
 from perdure.entrance import parse_supersede
 from perdure.memory.blocks import ContentError, upper_estimate
 from perdure.memory.compact import Compacted
 from perdure.memory.observation import Observation, body
 from perdure.memory.revise import NoGain, StaleEntry, revise, revised_identity
 from perdure.memory.state import Memory
-from perdure.memory.wire import sha256
 from workflows.archiving import archive, archive_fault
 from workflows.inbox import Ticket
 from workflows.room import Room
@@ -75,21 +74,13 @@ async def supersede(state: ConversationState, room: Room, control: Control) -> S
 
 def _remember(state: ConversationState, asked: Supersede, entry: Observation) -> None:
     weights = [row.source_tokens for row in state.ledger if row.identity == asked.identity]
-    state.remember_row(
-        LedgerRow(
-            n=state.totals.compactions,
-            turn=state.turns,
-            urgency="background",
-            observation=entry,
-            sha256=sha256(entry.body),
-            source_tokens=weights[0] if weights else entry.original_tokens,
-            ms=asked.ms,
-            usage=asked.usage,
-        )
+    state.remember_compaction(
+        entry,
+        urgency="background",
+        source_tokens=weights[0] if weights else entry.original_tokens,
+        ms=asked.ms,
+        usage=asked.usage,
     )
-    if asked.usage is not None:
-        state.totals.compaction_usage += asked.usage
-    state.totals.compactions += 1
 
 
 def _identity(asked: Supersede) -> str:

@@ -109,10 +109,10 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What may fit: at most 200 messages and those around them, by seq.
+    """What may fit: at most `CANDIDATES` messages and those around them, by seq.
 
     `total` are all messages that were searched; `frequencies` how many of them hold a term,
-    estimated where that is more than 3,000.
+    estimated from `MOST_HITS` on.
     """
 
     total: int = 0
