@@ -1,11 +1,20 @@
 """What the environment decides: the variables `PERDURE_*`, and which model speaks by default."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from perdure.errors import SettingsError
 
@@ -17,20 +26,22 @@ MAX_TASK_QUEUE = 1000
 """Temporal's limit for the length of a task queue's name."""
 
 
-def _variable(info: ValidationInfo) -> str:
-    return f"PERDURE_{info.field_name}".upper()
+def _variable(field: str | None) -> str:
+    return f"PERDURE_{field}".upper()
 
 
 def _not_blank(value: str, info: ValidationInfo) -> str:
     if not value:
-        raise SettingsError(f"{_variable(info)} is blank; give it a name or leave it unset.")
+        raise SettingsError(
+            f"{_variable(info.field_name)} is blank; give it a name or leave it unset."
+        )
     return value
 
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_not_blank)]
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """The settings, read from the environment when constructed; an empty variable is unset.
 
     Temporal's own connection is not among them: it follows Temporal's convention
@@ -39,7 +50,7 @@ class Settings(BaseSettings):
     Raises `SettingsError` for a wrong value.
     """
 
-    model_config = SettingsConfigDict(env_prefix="PERDURE_", env_ignore_empty=True, frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     model: Name | None = None
     """The model that replies; `default_model` says which one when it is unset."""
@@ -61,6 +72,12 @@ class Settings(BaseSettings):
     importance: Name | None = None
     """`module:function` that weighs sentences without a model; unset: perdure's own."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _from_environment(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        variables = {name: os.environ.get(_variable(name)) for name in cls.model_fields}
+        return {name: value for name, value in variables.items() if value} | dict(given)
+
     @field_validator("importance")
     @classmethod
     def _is_function(cls, value: str | None) -> str | None:
@@ -76,7 +93,7 @@ class Settings(BaseSettings):
     def _is_postgres(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and not value.startswith(POSTGRES_SCHEMES):
             raise SettingsError(
-                f"{_variable(info)} is not a PostgreSQL URL; it must look like "
+                f"{_variable(info.field_name)} is not a PostgreSQL URL; it must look like "
                 "postgresql://user:password@host:5432/database."
             )
         return value
