@@ -17,8 +17,10 @@ from activities.zones import zone
 from perdure.archive import Archive
 from perdure.archive.moments import Moment
 from perdure.errors import ArchiveUnavailable, SettingsError
-from perdure.model import Pool, Providers, prices
+from perdure.model.choose import Providers
 from perdure.model.importance import find_importance
+from perdure.model.pool import Pool
+from perdure.model.prices import prices
 from perdure.replay import ReplayReport, fetch_chain, replay_histories
 from perdure.rewinding import rewound
 from perdure.settings import Settings, default_model

@@ -12,14 +12,16 @@ from perdure.archive.claims import whole
 from perdure.contract import OBSERVE, REFLECT, PartRef, PartResult
 from perdure.errors import ModelError
 from perdure.memory.compact import identity
-from perdure.memory.extract import Importance, importance
+from perdure.memory.extract.importance import Importance, importance
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.stored import hashes
 from perdure.memory.wire import sha256
-from perdure.model import Pool, Providers, SummaryCall
+from perdure.model.choose import Providers
 from perdure.model.guarded import facts_alone, summarise
+from perdure.model.pool import Pool
+from perdure.model.provider import SummaryCall
 
 
 class Compacting:

@@ -11,7 +11,8 @@ from perdure.archive import Archive
 from perdure.archive.claims import whole
 from perdure.contract import COUNT, CountRef, Counts
 from perdure.memory.wire import canonical_json
-from perdure.model import Pool, count_each
+from perdure.model.pool import Pool
+from perdure.model.tokens import count_each
 from perdure.tools import Tool
 from perdure.tools.registry import ALL, as_sent
 

@@ -21,9 +21,12 @@ from perdure.errors import ArchiveError, ModelError
 from perdure.memory.blocks import Block, upper_estimate
 from perdure.memory.message import MESSAGE_OVERHEAD
 from perdure.memory.project import Context
-from perdure.model import ModelReply, Pool, Providers, ReplyCall, count_blocks
+from perdure.model.choose import Providers
 from perdure.model.failure import too_long
 from perdure.model.offline import MODEL as OFFLINE
+from perdure.model.pool import Pool
+from perdure.model.provider import ModelReply, ReplyCall
+from perdure.model.tokens import count_blocks
 from perdure.tools import Tool
 from perdure.tools.registry import UnknownTool, as_sent, calls_in, chosen
 

@@ -6,7 +6,7 @@ from activities.heartbeat import heartbeating
 from activities.material import fetch
 from perdure.contract import SESSION, SessionRef
 from perdure.memory.session import Told, told_in
-from perdure.model import Pool
+from perdure.model.pool import Pool
 
 
 class Sessions:

@@ -19,7 +19,8 @@ from perdure.entrance import size_of
 from perdure.errors import ArchiveError
 from perdure.memory.blocks import Block, clean, to_text
 from perdure.memory.stored import HEAD_CHARS, TAIL_CHARS, is_stored
-from perdure.model import Pool, count_blocks
+from perdure.model.pool import Pool
+from perdure.model.tokens import count_blocks
 from perdure.tools import Tool, ToolContext, ToolError
 from perdure.tools.output import OutputError, to_content
 from perdure.tools.registry import no_such_tool

@@ -28,7 +28,7 @@ from bench.stage import scripted
 from perdure import Conversation, ConversationConfig, MemoryPolicy
 from perdure.cli.demo.play import POLICY
 from perdure.memory.wire import canonical_json
-from perdure.model import count
+from perdure.model.tokens import count
 from tests.support.messages_api import Body, MessagesApi, is_summary
 
 TARGET = 0.90

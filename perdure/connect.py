@@ -17,7 +17,6 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfigProfile, ClientConnectConfig
 
 from perdure.errors import SettingsError, TemporalUnreachable
-from perdure.local.database import local_postgres, local_url
 from perdure.local.owner import embedded, running
 from perdure.settings import Settings
 
@@ -68,6 +67,9 @@ async def servers(settings: Settings, *, port: int = DEFAULT_PORT) -> AsyncItera
     if profile.address:
         yield Servers(profile.address, owns=False, database_url=settings.database_url)
         return
+    # Brings PostgreSQL's driver with it, which who embeds none may not need.
+    from perdure.local.database import local_postgres, local_url
+
     async with AsyncExitStack() as stack:
         record, owns = await stack.enter_async_context(
             embedded(settings.data_dir, port=port, namespace=profile.namespace or None)

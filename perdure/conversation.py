@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, suppress
 from datetime import datetime
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import BaseModel
 from temporalio.client import (
@@ -15,7 +15,7 @@ from temporalio.client import (
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from perdure.archive import Archive, Piece
+from perdure.archive import Piece
 from perdure.archive.claims import claim, unclaim
 from perdure.archive.moments import Moment, moment
 from perdure.batches import parse_import, split_import
@@ -56,6 +56,9 @@ from perdure.recall import LIMIT_TOKENS, Recalled, recall
 from perdure.watching import Order, until
 from perdure.zones import fault
 
+if TYPE_CHECKING:
+    from perdure.archive import Archive
+
 T = TypeVar("T")
 
 _PAUSE_SECONDS = 0.05
@@ -93,7 +96,7 @@ class Conversation:
         client: Client,
         id: str,  # noqa: A002
         task_queue: str = TASK_QUEUE,
-        archive: Archive | None = None,
+        archive: "Archive | None" = None,
     ) -> None:
         self.id = id
         self.resumed = False
@@ -109,7 +112,7 @@ class Conversation:
         config: ConversationConfig | None = None,
         *,
         task_queue: str = TASK_QUEUE,
-        archive: Archive | None = None,
+        archive: "Archive | None" = None,
     ) -> Self:
         """The conversation of this id, started if it does not exist or has ended.
 
@@ -156,7 +159,7 @@ class Conversation:
         config: ConversationConfig | None = None,
         *,
         task_queue: str = TASK_QUEUE,
-        archive: Archive | None = None,
+        archive: "Archive | None" = None,
     ) -> tuple[Self, Reply]:
         """A conversation started with its first message, in one call, and the reply to it.
 
@@ -192,7 +195,7 @@ class Conversation:
         id: str,  # noqa: A002
         *,
         task_queue: str = TASK_QUEUE,
-        archive: Archive | None = None,
+        archive: "Archive | None" = None,
     ) -> Self:
         """The existing conversation of this id, running or ended.
 

@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from perdure.archive import Archive, ChainKey
+from perdure.archive import ChainKey
 from perdure.archive.claims import unclaim
 from perdure.archive.moments import no_such_turn
 from perdure.contract import Held, LedgerRow, Resumed, row_view
@@ -16,6 +16,9 @@ from perdure.memory.message import Message
 from perdure.memory.observation import Observation
 from perdure.memory.state import Memory
 from perdure.memory.stored import is_stored
+
+if TYPE_CHECKING:
+    from perdure.archive import Archive
 
 PAGE_MESSAGES = 200
 SHOWN_MESSAGES = 200
@@ -48,7 +51,7 @@ class Past:
     namespace: str
     conversation: str
     held: Held
-    archive: Archive | None
+    archive: "Archive | None"
     whole: bool = True
 
     @property
@@ -222,7 +225,7 @@ class Past:
         return {**found, "content": content, "text": text}
 
 
-async def archived_past(archive: Archive, namespace: str, conversation: str) -> Past | None:
+async def archived_past(archive: "Archive", namespace: str, conversation: str) -> Past | None:
     """A conversation as the archive alone knows it, when Temporal keeps it no more."""
     chain = await archive.latest_chain(namespace, conversation)
     if chain is None:

@@ -15,15 +15,17 @@ from perdure.contract import ConversationConfig, LedgerRow, Supersede, Usage
 from perdure.errors import ArchiveError, ArchiveMissing, Refused
 from perdure.memory.compact import Compacted, Part, previous_end, target_of
 from perdure.memory.evaluate import Query
-from perdure.memory.extract import Importance, importance
+from perdure.memory.extract.importance import Importance, importance
 from perdure.memory.facts import Fact, told
 from perdure.memory.matching import holds, normalised
 from perdure.memory.message import Message
 from perdure.memory.observation import Method, Observation, body
 from perdure.memory.rebuild import Outline
-from perdure.model import Pool, Providers, SummaryCall
+from perdure.model.choose import Providers
 from perdure.model.guarded import Guarded, facts_of, summarise
+from perdure.model.pool import Pool
 from perdure.model.prices import Price, Prices, price_of, priced
+from perdure.model.provider import SummaryCall
 from perdure.past import PAGE_ROWS, Past
 
 AT_ONCE = 4

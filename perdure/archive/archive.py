@@ -7,9 +7,9 @@ from typing import Any, Self
 from psycopg import AsyncConnection
 
 from perdure.archive import blobs, chains, pieces, reading, removal, schema, searching, writing
+from perdure.archive.candidates import Filters, Matches
 from perdure.archive.database import Database
 from perdure.archive.records import Batch, Blob, Chain, ChainKey, Piece, Removed
-from perdure.archive.searching import Filters, Matches
 from perdure.contract import LedgerRow, Marks
 from perdure.memory.event import Event
 from perdure.memory.message import Message

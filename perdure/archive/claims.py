@@ -3,17 +3,20 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from perdure.archive.archive import Archive
 from perdure.memory.blocks import Block
 from perdure.memory.stored import big_blocks, expanded, hashes, reference
 from perdure.memory.wire import canonical_json
+
+if TYPE_CHECKING:
+    from perdure.archive.archive import Archive
 
 JSON = "application/json"
 
 
 async def claim(
-    archive: Archive, namespace: str, conversation: str, content: Sequence[Block]
+    archive: "Archive", namespace: str, conversation: str, content: Sequence[Block]
 ) -> list[Block]:
     """`content` with its big blocks stored and replaced by their references."""
     claimed = list(content)
@@ -25,7 +28,7 @@ async def claim(
 
 
 async def originals(
-    archive: Archive, contents: Sequence[Sequence[Block]], *, full: bool = False
+    archive: "Archive", contents: Sequence[Sequence[Block]], *, full: bool = False
 ) -> dict[str, Block]:
     """The blocks that references in `contents` stand for, by hash; unknown ones are missing.
 
@@ -39,12 +42,12 @@ async def originals(
     return found
 
 
-async def whole(archive: Archive, contents: Sequence[Sequence[Block]]) -> list[list[Block]]:
+async def whole(archive: "Archive", contents: Sequence[Sequence[Block]]) -> list[list[Block]]:
     """`contents` as a model is shown them: stored blocks put back, or head and tail if too long."""
     found = await originals(archive, contents, full=True)
     return [expanded(content, found) for content in contents]
 
 
-async def unclaim(archive: Archive, content: Sequence[Block]) -> list[Block]:
+async def unclaim(archive: "Archive", content: Sequence[Block]) -> list[Block]:
     """`content` with every reference replaced by the original that it stands for."""
     return expanded(content, await originals(archive, [content]))

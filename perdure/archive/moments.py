@@ -2,9 +2,8 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from perdure.archive.archive import Archive
 from perdure.archive.records import ChainKey
 from perdure.contract import Held, LedgerRow
 from perdure.errors import PerdureError, Refused
@@ -13,6 +12,9 @@ from perdure.memory.message import Message
 from perdure.memory.project import PROJECTIONS, Context
 from perdure.memory.rebuild import filled, outline
 from perdure.memory.state import MEMORY_VERSION, InvariantError, Memory
+
+if TYPE_CHECKING:
+    from perdure.archive.archive import Archive
 
 PAGE = 500
 Source = Literal["history", "archive"]
@@ -38,7 +40,7 @@ class Records(Protocol):
 class Archived:
     """The records of a chain that the archive alone has."""
 
-    archive: Archive
+    archive: "Archive"
     key: ChainKey
 
     async def messages(self, first_seq: int, last_seq: int) -> AsyncIterator[Message]:

@@ -1,22 +1,24 @@
 """Candidates for a question from the index of terms; they are ranked elsewhere."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from typing import NamedTuple
+from dataclasses import replace
+from datetime import UTC
 
 from psycopg import AsyncConnection
 
+from perdure.archive.candidates import (
+    CANDIDATES,
+    MOST_HITS,
+    REACH,
+    Document,
+    Filters,
+    Matches,
+)
 from perdure.archive.lineage import Segment, Span, read_line
 from perdure.archive.reading import within
 from perdure.archive.records import ChainKey
 from perdure.memory.terms import terms as terms_of
 
-CANDIDATES = 100
-REACH = 5
-"""How many messages before and after a candidate come with it."""
-MOST_HITS = 2_000
-"""Messages that are looked at for one term. What stands in more says little about any of them."""
 MOST_TERMS = 32
 _BATCH = 500
 
@@ -79,45 +81,6 @@ where chain_id = any(%s) and terms is null limit %s
 _INDEX = """
 update perdure.messages set terms = %s where chain_id = %s and seq = %s and terms is null
 """
-
-
-class Document(NamedTuple):
-    """A message as its terms; `terms` in order, as `perdure.memory.terms` makes them."""
-
-    seq: int
-    role: str
-    at: datetime
-    terms: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """Which messages may be found; times are both included."""
-
-    role: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-
-    def admit(self, document: Document) -> bool:
-        """Whether a message may be found."""
-        return (
-            (self.role is None or document.role == self.role)
-            and (self.since is None or document.at >= self.since)
-            and (self.until is None or document.at <= self.until)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """What may fit: at most `CANDIDATES` messages and those around them, by seq.
-
-    `total` are all messages that were searched; `frequencies` how many of them hold a term,
-    estimated from `MOST_HITS` on.
-    """
-
-    total: int = 0
-    frequencies: dict[str, int] = field(default_factory=dict)
-    documents: list[Document] = field(default_factory=list)
 
 
 async def search(

@@ -15,6 +15,10 @@ from perdure.evaluating import Ask
 from perdure.memory.blocks import to_text
 from perdure.memory.evaluate import Evaluation, Query
 from perdure.memory.project import Context
+from perdure.model.choose import Providers
+from perdure.model.pool import Pool
+from perdure.model.prices import prices
+from perdure.model.provider import ReplyCall
 from perdure.queries import parse_queries
 from perdure.settings import Settings
 
@@ -68,9 +72,6 @@ async def _evaluated(id: str, queries: list[Query], model: str | None) -> Evalua
 
 @asynccontextmanager
 async def _asking(model: str) -> AsyncIterator[Ask]:
-    # Not at the top: the other commands need no provider.
-    from perdure.model import Pool, Providers, ReplyCall, prices
-
     async with Pool() as pool, Providers(pool, prices()) as providers:
 
         async def ask(context: Context) -> str:

@@ -1,27 +1,20 @@
 """`perdure replay`."""
 
-from typing import TYPE_CHECKING
-
 import typer
 
 from perdure.cli.options import Id, Json
 from perdure.cli.output import counted, emit, say
 from perdure.cli.session import run, session
+from perdure.replay import ReplayReport
 from perdure.settings import Settings
-
-if TYPE_CHECKING:
-    # Brings the SDK's worker with it, which few commands need.
-    from perdure.replay import ReplayReport
+from worker import replay as replay_runs
 
 
 def replay(id: Id, as_json: Json = False) -> None:  # noqa: A002
     """Replay the history and compare every context and summary with the recorded ones."""
 
-    async def replayed() -> "ReplayReport":
+    async def replayed() -> ReplayReport:
         async with session(Settings(), worker=False) as opened:
-            # The only way from the clients to the workflows, and slow to import.
-            from worker import replay as replay_runs
-
             return await replay_runs(opened.client, id)
 
     report = run(replayed())
@@ -34,7 +27,7 @@ def replay(id: Id, as_json: Json = False) -> None:  # noqa: A002
         raise typer.Exit(1)
 
 
-def lines(report: "ReplayReport") -> list[str]:
+def lines(report: ReplayReport) -> list[str]:
     """The report for people; the first line is the verdict."""
     compared = (
         f"{counted(report.contexts, 'context')}, "

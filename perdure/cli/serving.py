@@ -10,9 +10,10 @@ import typer
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 
-from perdure.cli import logs
+from perdure.cli import core_log, logs
 from perdure.cli.output import DIM, console, remark, show, styled, table
-from perdure.cli.session import Session, Stopped, run, session
+from perdure.cli.session import Session, run, session
+from perdure.cli.stopping import Stopped
 from perdure.connect import DEFAULT_PORT, connect
 from perdure.errors import ServerError, TemporalUnreachable
 from perdure.settings import OFFLINE_MODEL, Settings, default_model
@@ -88,6 +89,7 @@ def worker(
 async def _work(seconds: float) -> None:
     from worker import running
 
+    core_log.forward()
     settings = Settings()
     client = await _connected(settings, seconds)
     # A worker finds out too late to say it in one line.

@@ -11,28 +11,25 @@ from contextlib import (
     contextmanager,
 )
 from dataclasses import dataclass
-from types import FrameType
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowFailureError
+from temporalio.service import RPCError
 
-from perdure.archive import Archive
+from perdure.cli import core_log
 from perdure.cli.output import remark
+from perdure.cli.stopping import Stopped, raise_stopped
 from perdure.connect import DEFAULT_PORT, Servers, connect, servers
 from perdure.contract import ConversationConfig
 from perdure.conversation import Conversation
+from perdure.errors import PerdureError
 from perdure.settings import Settings
+
+if TYPE_CHECKING:
+    from perdure.archive import Archive
 
 T = TypeVar("T")
 Call = Callable[[Coroutine[Any, Any, T]], T]
-
-
-class Stopped(Exception):
-    """SIGTERM or Ctrl-C arrived, and what was running has been ended."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(signal.strsignal(number))
-        self.number = number
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class Session:
     settings: Settings
     client: Client
     servers: Servers
-    archive: Archive | None
+    archive: "Archive | None"
     """None beside a Temporal elsewhere whose archive is not named; then messages stay smaller."""
 
     def conversation(self, id: str) -> Conversation:  # noqa: A002
@@ -66,22 +63,28 @@ async def session(
     settings: Settings, *, worker: bool = True, port: int = DEFAULT_PORT
 ) -> AsyncIterator[Session]:
     """Connected; if the servers are embedded here, also with a worker, unless not needed."""
+    core_log.forward()
     async with AsyncExitStack() as stack:
         found = await stack.enter_async_context(servers(settings, port=port))
         client = await connect(settings)
         url = found.database_url
         settings = settings.model_copy(update={"database_url": url})
-        archive = (
-            await stack.enter_async_context(await Archive.open(url, settings.stream_url))
-            if url
-            else None
-        )
+        archive = await stack.enter_async_context(_archive(url, settings)) if url else None
         if worker and found.owns:
             # The only way from the clients to the workflows, and slow to import.
             from worker import running
 
             await stack.enter_async_context(running(client, settings))
         yield Session(settings, client, found, archive)
+
+
+@asynccontextmanager
+async def _archive(url: str, settings: Settings) -> AsyncIterator["Archive"]:
+    # Brings PostgreSQL's driver with it, which a client without an archive does not need.
+    from perdure.archive import Archive
+
+    async with await Archive.open(url, settings.stream_url) as archive:
+        yield archive
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
@@ -106,7 +109,8 @@ def run(main: Coroutine[Any, Any, T]) -> T:
                 raise Stopped(received[0]) from None
             raise
 
-    return asyncio.run(stoppable())
+    with _told_plainly():
+        return asyncio.run(stoppable())
 
 
 @contextmanager
@@ -115,7 +119,7 @@ def in_background(opening: AbstractAsyncContextManager[T]) -> Iterator[tuple[T, 
 
     For a main thread that must block, in `input` for example. SIGTERM raises Stopped in it.
     """
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, raise_stopped)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -123,7 +127,8 @@ def in_background(opening: AbstractAsyncContextManager[T]) -> Iterator[tuple[T, 
     def call(coroutine: Coroutine[Any, Any, Any]) -> Any:
         future = asyncio.run_coroutine_threadsafe(coroutine, loop)
         try:
-            return future.result()
+            with _told_plainly():
+                return future.result()
         except BaseException:
             future.cancel()
             raise
@@ -156,5 +161,12 @@ def in_background(opening: AbstractAsyncContextManager[T]) -> Iterator[tuple[T, 
         loop.close()
 
 
-def _stop(number: int, _: FrameType | None) -> NoReturn:
-    raise Stopped(number)
+@contextmanager
+def _told_plainly() -> Iterator[None]:
+    """What Temporal reports, as errors with one sentence for the user."""
+    try:
+        yield
+    except RPCError as error:
+        raise PerdureError(f"Temporal did not do it: {error.message}") from error
+    except WorkflowFailureError as error:
+        raise PerdureError(f"the conversation ended without a result: {error.cause}") from error

@@ -16,8 +16,10 @@ from perdure.errors import Refused
 from perdure.memory.blocks import ContentError
 from perdure.memory.evaluate import Query
 from perdure.memory.observation import body
-from perdure.model import Pool, Providers, prices
+from perdure.model.choose import Providers
 from perdure.model.importance import find_importance
+from perdure.model.pool import Pool
+from perdure.model.prices import prices
 from perdure.settings import Settings, default_model
 from perdure.shadow import Column, Shadow, Summariser, shadow
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from perdure.memory.notes.own import field_names, schema_fault
+from perdure.memory.notes.own import field_names
 from perdure.memory.notes.schema import Notes
 from perdure.memory.notes.template import template_fault
 
@@ -74,8 +74,13 @@ class MemoryPolicy(BaseModel):
     @field_validator("summary_schema")
     @classmethod
     def _describes_an_object(cls, schema: dict[str, Any] | None) -> dict[str, Any] | None:
-        if schema is not None and (fault := schema_fault(schema)):
-            raise ValueError(fault)
+        if schema is not None:
+            # Brings a JSON Schema library with it, for the few policies that have one. What runs
+            # in Temporal's sandbox must have imported it before.
+            from perdure.memory.notes.own_schema import schema_fault
+
+            if fault := schema_fault(schema):
+                raise ValueError(fault)
         return schema
 
     @model_validator(mode="after")

@@ -14,7 +14,8 @@ from perdure.contract import Usage
 from perdure.errors import ModelError
 from perdure.memory.blocks import clean
 from perdure.memory.notes import Notes, fields_of, merged, settled, written
-from perdure.memory.notes.own import breach, field_names, own_merged, own_text
+from perdure.memory.notes.own import field_names, own_merged, own_text
+from perdure.memory.notes.own_schema import breach
 from perdure.memory.notes.schema import notes_schema
 from perdure.memory.notes.template import filled
 from perdure.memory.observation import Observation

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from perdure.memory.blocks import to_text
-from perdure.memory.extract import Turn, observe, reflect
 from perdure.memory.extract.lines import TOOL
+from perdure.memory.extract.observe import observe
+from perdure.memory.extract.reflect import reflect
+from perdure.memory.extract.types import Turn
 from perdure.memory.facts.actions import actions
 from perdure.memory.facts.collect import outdated
 from perdure.memory.facts.tools import CALLS, RESULTS

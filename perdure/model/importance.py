@@ -4,7 +4,7 @@ from importlib import import_module
 from types import FunctionType
 
 from perdure.errors import SettingsError
-from perdure.memory.extract import Importance, Value, importance
+from perdure.memory.extract.importance import Importance, Value, importance
 from perdure.memory.extract.score import values
 
 SETTING = "PERDURE_IMPORTANCE"

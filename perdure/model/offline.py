@@ -6,8 +6,9 @@ from typing import Any, cast
 
 from perdure.contract import Usage
 from perdure.memory.blocks import Block, to_text
-from perdure.memory.extract import Quote, Remembered, answer
+from perdure.memory.extract.answer import answer
 from perdure.memory.extract.sentences import sentences
+from perdure.memory.extract.types import Quote, Remembered
 from perdure.memory.project import Context
 from perdure.model.extractive import LABEL, summarise_extractively
 from perdure.model.offline_tools import tool_turn

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 from perdure.contract import Usage
 from perdure.memory.blocks import Block
 from perdure.memory.compact import Part, most_tokens
-from perdure.memory.extract import Importance, importance
+from perdure.memory.extract.importance import Importance, importance
 from perdure.memory.message import Message
 from perdure.memory.observation import Method, Observation
 from perdure.memory.policy import MemoryPolicy

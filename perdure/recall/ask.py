@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from perdure.archive import Archive, ChainKey
-from perdure.archive.searching import Filters
+from perdure.archive import ChainKey
+from perdure.archive.candidates import Filters
 from perdure.errors import Refused
 from perdure.memory.message import Message, Role
 from perdure.memory.terms import terms
@@ -15,6 +16,9 @@ from perdure.recall.entries import from_entries
 from perdure.recall.excerpt import excerpt
 from perdure.recall.found import Excerpt, Recalled
 from perdure.recall.messages import from_messages
+
+if TYPE_CHECKING:
+    from perdure.archive import Archive
 
 LIMIT_TOKENS = 1_000
 LEAST_TOKENS = 50
@@ -32,7 +36,7 @@ NOTHING_FOUND = (
 
 
 async def recall(
-    archive: Archive | None,
+    archive: "Archive | None",
     key: ChainKey,
     tail: Sequence[Message],
     question: str,

@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from perdure.archive import Archive, ChainKey
-from perdure.archive.searching import Filters
+from perdure.archive import ChainKey
+from perdure.archive.candidates import Filters
 from perdure.memory.message import Message
 from perdure.recall.found import Excerpt
+
+if TYPE_CHECKING:
+    from perdure.archive import Archive
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,7 @@ class Asked:
     question: str
     terms: Sequence[str]
     filters: Filters
-    archive: Archive | None
+    archive: "Archive | None"
     key: ChainKey
     tail: Sequence[Message]
     before: int | None

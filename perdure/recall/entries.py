@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from perdure.archive.searching import Document, Filters
+from perdure.archive.candidates import Document, Filters
 from perdure.memory.observation import Observation
 from perdure.memory.terms import terms
 from perdure.recall.asked import Asked, Found

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from perdure.archive.searching import Document, Matches
+from perdure.archive.candidates import Document, Matches
 from perdure.memory.terms import terms
 from perdure.recall.asked import Asked, Found
 from perdure.recall.found import Excerpt

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from perdure.archive.searching import REACH, Document
+from perdure.archive.candidates import REACH, Document
 
 SATURATION = 1.2
 LENGTH = 0.75

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from perdure.archive import Archive, Batch, ChainKey
-from perdure.archive.searching import Filters
+from perdure.archive.candidates import Filters
 from perdure.errors import Refused
 from perdure.memory.terms import terms
 from perdure.recall import recall

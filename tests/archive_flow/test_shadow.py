@@ -13,7 +13,9 @@ from bench.stage import key_for
 from perdure.entrance import reconfigured
 from perdure.errors import ArchiveMissing, Refused
 from perdure.memory.evaluate import Query
-from perdure.model import Pool, Providers, prices
+from perdure.model.choose import Providers
+from perdure.model.pool import Pool
+from perdure.model.prices import prices
 from perdure.shadow import Summariser, shadow
 from perdure.transfer.checking import checked
 from tests.archive_flow.conftest import TIGHT_CONFIG, Opening, diary

@@ -4,8 +4,11 @@ import sys
 import pytest
 
 from perdure.errors import ModelError
-from perdure.model import OfflineProvider, Pool, Providers, prices
 from perdure.model.anthropic import AnthropicProvider
+from perdure.model.choose import Providers
+from perdure.model.offline import OfflineProvider
+from perdure.model.pool import Pool
+from perdure.model.prices import prices
 
 
 async def test_offline_is_one_name_and_everything_else_is_asked_of_the_api(

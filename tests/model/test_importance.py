@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from perdure.errors import SettingsError
-from perdure.memory.extract import Terms, Value, importance
-from perdure.model import Pool, summarise_extractively
+from perdure.memory.extract.importance import Terms, Value, importance
+from perdure.model.extractive import summarise_extractively
 from perdure.model.guarded import summarise
 from perdure.model.importance import find_importance
 from perdure.model.offline import OfflineProvider
+from perdure.model.pool import Pool
 from tests.model.calls import message, observe_call
 
 HERE = "tests.model.test_importance"

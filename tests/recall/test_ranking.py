@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from perdure.archive.searching import Document
+from perdure.archive.candidates import Document
 from perdure.memory.terms import terms
 from perdure.model.tokens import count
 from perdure.recall.choose import chosen, rendered

@@ -23,7 +23,7 @@ from perdure.entrance import size_of
 from perdure.memory.blocks import to_text
 from perdure.memory.state import Memory, append, pin
 from perdure.memory.stored import cut, is_stored
-from perdure.model import Pool
+from perdure.model.pool import Pool
 from perdure.tools import Image, Tool, ToolContext, ToolError, tool
 from perdure.tools.registry import worker_tools
 from tests.support.conversations import START

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from perdure.memory.wire import canonical_json
-from perdure.model import count
+from perdure.model.tokens import count
 from perdure.tools import Tool, ToolContext, tool
 from perdure.tools.registry import as_sent, worker_tools
 from perdure.tools.signature import ArgumentError

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -17,11 +17,9 @@ from perdure.conversation import Conversation
 from perdure.errors import ConversationNotFound
 from perdure.memory.policy import MemoryPolicy
 from perdure.past import Shown
+from perdure.replay import ReplayReport
 from perdure.settings import OFFLINE_MODEL
-
-if TYPE_CHECKING:
-    # Brings the SDK's worker with it, which few commands need.
-    from perdure.replay import ReplayReport
+from worker import replay
 
 POLICY = MemoryPolicy(
     message_budget=1_200,
@@ -101,7 +99,7 @@ class Played:
     verbatim_from: int
     answers: list[Answered]
     oldest: Shown
-    replay: "ReplayReport"
+    replay: ReplayReport
     seconds: float
 
 
@@ -148,9 +146,6 @@ async def play(opened: Session, follow: Callable[[Progressed], None]) -> Played:
         )
         follow(last)
     memory = await conversation.memory()
-    # The only way from the clients to the workflows, and slow to import.
-    from worker import replay
-
     return Played(
         id=id,
         servers=opened.servers,

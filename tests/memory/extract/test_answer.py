@@ -1,6 +1,7 @@
 """Answering by quotation."""
 
-from perdure.memory.extract import Remembered, answer
+from perdure.memory.extract.answer import answer
+from perdure.memory.extract.types import Remembered
 
 MEMORY = [
     Remembered("4 March 2024:\nuser: I moved to Lisbon in spring. My cat is called Pixel.", "", ""),

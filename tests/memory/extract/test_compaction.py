@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perdure.memory.extract import Turn, observe, reflect
+from perdure.memory.extract.observe import observe
+from perdure.memory.extract.reflect import reflect
+from perdure.memory.extract.types import Turn
 
 START = datetime(2024, 3, 4, 9, 30, tzinfo=UTC)
 

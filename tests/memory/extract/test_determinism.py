@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from perdure.memory.extract import Turn, observe
+from perdure.memory.extract.observe import observe
+from perdure.memory.extract.types import Turn
 from tests.support.hash_seeds import outputs
 
 PROGRAM = """
 from datetime import datetime, timedelta, timezone
-from perdure.memory.extract import Remembered, Turn, answer, observe, reflect
+from perdure.memory.extract.answer import answer
+from perdure.memory.extract.observe import observe
+from perdure.memory.extract.reflect import reflect
+from perdure.memory.extract.types import Remembered, Turn
 start = datetime(2024, 1, 1, tzinfo=timezone.utc)
 turns = [
     Turn(i, ("user", "assistant")[i % 2], start + timedelta(hours=7 * i),

@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from perdure.memory.extract import Terms, Turn, Value, Weights, importance, observe
+from perdure.memory.extract.importance import Terms, Value, Weights, importance
+from perdure.memory.extract.observe import observe
 from perdure.memory.extract.score import values
+from perdure.memory.extract.types import Turn
 
 START = datetime(2024, 3, 4, 9, 30, tzinfo=UTC)
 # What stands beside the texts that are compared, so that their words are equally rare.
