@@ -1,4 +1,4 @@
-"""The real command line as a subprocess, on the server and worker of the session."""
+"""The real command line in processes of its own, on the server and worker of the session."""
 
 import asyncio
 import json
@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 from temporalio.client import Client
+
+from tests.cli.forked import forked
 
 ROOT = Path(__file__).resolve().parents[2]
 # None of the developer's own settings may decide what is tested.
@@ -51,15 +53,23 @@ class Result:
 Cli = Callable[..., Awaitable[Result]]
 
 
+def environment(ours: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a command."""
+    rest = {name: value for name, value in os.environ.items() if not _OURS.match(name)}
+    return {**rest, **ours}
+
+
 async def start(
     *arguments: str, env: Mapping[str, str], stream: int = asyncio.subprocess.PIPE
 ) -> asyncio.subprocess.Process:
-    """`perdure` with these arguments and, of what concerns it, only these variables."""
-    rest = {name: value for name, value in os.environ.items() if not _OURS.match(name)}
+    """`perdure` with these arguments and, of what concerns it, only these variables.
+
+    From nothing, for what a start, a signal, a terminal or an exit does to it.
+    """
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "perdure", *arguments),
         cwd=ROOT,
-        env={**rest, **env},
+        env=environment(env),
         stdin=stream,
         stdout=stream,
         stderr=stream,
@@ -74,13 +84,15 @@ async def ended(process: asyncio.subprocess.Process, stdin: str = "") -> Result:
 
 
 @pytest.fixture
-def cli(client: Client, offline_worker: None, tmp_path: Path) -> Cli:
+def cli(client: Client, offline_worker: None, tmp_path_factory: pytest.TempPathFactory) -> Cli:
     """Runs a command: `await cli("status", id)`."""
+    home = tmp_path_factory.mktemp("home")
 
     async def run(*arguments: str, stdin: str = "", **env: str) -> Result:
         address = client.service_client.config.target_host
-        variables = {"TEMPORAL_ADDRESS": address, "PERDURE_DATA_DIR": str(tmp_path)}
-        return await ended(await start(*arguments, env={**variables, **env}), stdin)
+        variables = {"TEMPORAL_ADDRESS": address, "PERDURE_DATA_DIR": str(home)}
+        streams = tmp_path_factory.mktemp("command")
+        return Result(*await forked(arguments, environment({**variables, **env}), stdin, streams))
 
     return run
 

@@ -13,7 +13,7 @@ from perdure.cli.importing import read_file
 from perdure.cli.messages_file import parse_file
 from perdure.cli.options import read_config
 from perdure.errors import Refused
-from tests.cli.conftest import ROOT, Cli
+from tests.cli.conftest import ROOT, Cli, Result, ended, start
 
 LONG = "too long " * 220_000
 
@@ -66,12 +66,12 @@ async def test_nobody_works(cli: Cli, fresh: str) -> None:
     assert time.monotonic() - began < 20
 
 
-async def test_temporal_not_reachable_is_said_and_never_crashes_on_the_way_out(cli: Cli) -> None:
+async def test_temporal_not_reachable_is_said_and_never_crashes_on_the_way_out() -> None:
     # Without an exit of our own about every second of these runs ends with a segmentation fault.
-    results = await asyncio.gather(
-        *(cli("list", TEMPORAL_ADDRESS="127.0.0.1:1") for _ in range(4)),
-        cli("worker", TEMPORAL_ADDRESS="127.0.0.1:1"),
-    )
+    async def run(name: str) -> Result:
+        return await ended(await start(name, env={"TEMPORAL_ADDRESS": "127.0.0.1:1"}))
+
+    results = await asyncio.gather(*(run(name) for name in (*("list",) * 4, "worker")))
     assert {each.code for each in results} == {1}
     assert all("Temporal cannot be reached at 127.0.0.1:1" in each.error for each in results)
 
@@ -80,7 +80,7 @@ async def test_serve_does_not_serve_somebody_elses_temporal(cli: Cli) -> None:
     assert "perdure worker" in (await cli("serve")).error
 
 
-async def test_a_reader_that_leaves_is_not_an_error_worth_a_traceback(cli: Cli) -> None:
+async def test_a_reader_that_leaves_is_not_an_error_worth_a_traceback() -> None:
     process = await asyncio.create_subprocess_shell(
         f"{sys.executable} -m perdure --help | true",
         cwd=ROOT,

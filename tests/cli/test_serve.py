@@ -3,11 +3,11 @@
 import shutil
 import signal
 
-from tests.cli.conftest import ended, start
+from tests.cli.conftest import Cli, ended, start
 from tests.support.directories import passable_directory
 
 
-async def test_serve_until_stopped_and_again() -> None:
+async def test_serve_until_stopped_and_again(cli: Cli) -> None:
     directory = passable_directory()
     home = {"PERDURE_DATA_DIR": str(directory / "state")}
 
@@ -21,7 +21,7 @@ async def test_serve_until_stopped_and_again() -> None:
             printed += line.decode()
         assert "127.0.0.1:" in printed
         assert "offline" in printed
-        texts = [(await ended(await start(*command, env=home))).text for command in commands]
+        texts = [(await cli(*command, TEMPORAL_ADDRESS="", **home)).text for command in commands]
         serving.send_signal(signal.SIGTERM)
         assert (await ended(serving)).code == 0
         return texts
