@@ -23,7 +23,7 @@ from perdure.model.pool import Pool
 from perdure.model.prices import prices
 from perdure.replay import ReplayReport, fetch_chain, replay_histories
 from perdure.rewinding import rewound
-from perdure.settings import Settings, default_model
+from perdure.settings import OFFLINE_MODEL, Settings, default_model
 from perdure.tools.registry import worker_tools
 from workflows.conversation import ConversationWorkflow
 from workflows.guard import GuardInterceptor
@@ -51,6 +51,11 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
     tools = worker_tools(settings.tools)
     table = prices(settings.prices)
     judge = find_importance(settings.importance)
+    model = default_model(settings)
+    summary_model = settings.summary_model or model
+    if {model, summary_model} != {OFFLINE_MODEL}:
+        # Takes a second, which no reply should wait for.
+        import perdure.model.anthropic  # noqa: F401
     async with (
         Pool() as pool,
         Providers(pool, table) as providers,
@@ -58,10 +63,9 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
     ):
         with suppress(ArchiveUnavailable):
             await archive.migrate()
-        model = default_model(settings)
         archiving = Archiving(archive)
         replying = Replying(providers, pool, archive, model, tools)
-        compacting = Compacting(providers, pool, archive, settings.summary_model or model, judge)
+        compacting = Compacting(providers, pool, archive, summary_model, judge)
         worker = Worker(
             client,
             task_queue=settings.task_queue,

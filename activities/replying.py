@@ -22,11 +22,11 @@ from perdure.memory.blocks import Block, upper_estimate
 from perdure.memory.message import MESSAGE_OVERHEAD
 from perdure.memory.project import Context
 from perdure.model.choose import Providers
-from perdure.model.failure import too_long
 from perdure.model.offline import MODEL as OFFLINE
 from perdure.model.pool import Pool
 from perdure.model.provider import ModelReply, ReplyCall
 from perdure.model.tokens import count_blocks
+from perdure.model.window import too_long
 from perdure.tools import Tool
 from perdure.tools.registry import UnknownTool, as_sent, calls_in, chosen
 

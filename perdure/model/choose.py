@@ -32,7 +32,7 @@ class Providers:
         if model == OFFLINE:
             return self._offline
         if self._anthropic is None:
-            # Not at the top: the processes of the pool import this package and need no SDK.
+            # Not at the top: it takes a second, and an offline worker needs no SDK.
             from perdure.model.anthropic import AnthropicProvider
 
             self._anthropic = AnthropicProvider()

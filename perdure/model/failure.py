@@ -2,7 +2,6 @@
 
 import email.utils
 import json
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +10,7 @@ import anthropic
 import httpx2
 
 from perdure.errors import ModelError, RequestRefused
+from perdure.model.window import says_over_window
 
 # A wait beyond it is longer than a user will sit through; the next attempt asks anew.
 LONGEST_WAIT = 60.0
@@ -28,13 +28,6 @@ STATUS_OF = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-# The API's own words, and those of other endpoints that speak its language.
-_OVER_WINDOW = re.compile(
-    r"(?:prompt|input|context|request) is too (?:long|large)"
-    r"|exceeds? (?:the )?(?:maximum |model'?s? )*(?:context|input)",
-    re.IGNORECASE,
-)
-_TOO_LONG = re.compile(r"(\d[\d,]*) tokens > (\d[\d,]*)")
 _RETRYABLE = (408, 409, 429)
 _REFUSED = (400, 413, 422)
 
@@ -96,7 +89,7 @@ def answered(
     if status < 400:
         status = STATUS_OF.get(kind, 500)
     kind = kind or next((k for k, s in STATUS_OF.items() if s == status), f"http_{status}")
-    if _is_over_window(text):
+    if says_over_window(text):
         kind = "over_window"
     elif "credit balance" in text:
         # Sent with status 400, but nothing is wrong with the request.
@@ -121,16 +114,6 @@ def _described(body: object) -> tuple[str, str]:
 
 def _line(text: object) -> str:
     return " ".join(str(text or "").split())[:500]
-
-
-def too_long(error: ModelError) -> tuple[int, int] | None:
-    """Tokens of a request that was too long, and of the window, where the provider told them."""
-    found = _TOO_LONG.search(str(error)) if error.kind == "over_window" else None
-    return (int(found[1].replace(",", "")), int(found[2].replace(",", ""))) if found else None
-
-
-def _is_over_window(text: str) -> bool:
-    return _OVER_WINDOW.search(text) is not None
 
 
 def _sentence(status: int, text: str, address: str, model: str) -> str:

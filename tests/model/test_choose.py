@@ -32,8 +32,8 @@ async def test_offline_needs_no_key(pool: Pool, monkeypatch: pytest.MonkeyPatch)
             providers.of("claude-sonnet-5-5")
 
 
-def test_the_package_does_not_import_the_sdk() -> None:
-    program = "import sys, perdure.model; print('anthropic' in sys.modules)"
+def test_an_offline_worker_does_not_import_the_sdk() -> None:
+    program = "import sys, worker; print('anthropic' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
     )
