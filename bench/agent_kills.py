@@ -33,10 +33,10 @@ from bench.worker_process import WorkerProcess
 from perdure import Conversation, ConversationConfig, MemoryPolicy
 from perdure.archive import Archive, Piece
 from perdure.contract import AWAITING_APPROVAL
-from perdure.conversation import Reply
 from perdure.errors import NoWorker
 from perdure.memory.blocks import block_text, to_text
 from perdure.memory.message import Message
+from perdure.reply import Reply
 from tests.support.answers import Answer, blocks, text
 from tests.support.messages_api import Body, MessagesApi, default_rule, is_summary
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from perdure.contract import ConversationConfig
-    from perdure.conversation import Conversation, Reply
+    from perdure.conversation import Conversation
     from perdure.errors import PerdureError
     from perdure.memory.observation import Observation
     from perdure.memory.policy import MemoryPolicy
+    from perdure.reply import Reply
 
 __all__ = [
     "Conversation",
@@ -28,7 +29,7 @@ _HOMES = {
     "MemoryPolicy": "perdure.memory.policy",
     "Observation": "perdure.memory.observation",
     "PerdureError": "perdure.errors",
-    "Reply": "perdure.conversation",
+    "Reply": "perdure.reply",
 }
 
 

@@ -2,42 +2,30 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import BaseModel
 from temporalio.client import (
     Client,
-    WithStartWorkflowOperation,
     WorkflowExecutionStatus,
 )
-from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from perdure.archive import Piece
-from perdure.archive.claims import claim, unclaim
+from perdure.archive.claims import unclaim
 from perdure.archive.moments import Moment, moment
-from perdure.batches import parse_import, split_import
 from perdure.contract import (
     AWAITING_APPROVAL,
-    MATERIAL,
-    MESSAGE_BYTES,
     SUPERSEDE,
     TASK_QUEUE,
-    WORKFLOW,
     ConversationConfig,
     Fork,
     Held,
-    HeldRef,
     ImportReceipt,
-    MaterialPage,
-    MaterialQuery,
     Receipt,
     Supersede,
     Superseded,
 )
-from perdure.entrance import parse_user_message, size_of
 from perdure.errors import (
     ArchiveMissing,
     ConversationExists,
@@ -46,46 +34,26 @@ from perdure.errors import (
 )
 from perdure.evaluating import Ask, evaluated
 from perdure.forking import begun, start_fork
-from perdure.handle import Handle, Start, new_id
-from perdure.memory.blocks import Block, ContentError, to_blocks, to_text
+from perdure.handle import Handle, new_id
+from perdure.memory.blocks import Block, to_text
 from perdure.memory.difference import Difference, difference
 from perdure.memory.evaluate import Evaluation, Query
 from perdure.memory.message import Message, Role
+from perdure.outgoing import import_batches, user_message
 from perdure.past import PAGE_ROWS, SHOWN_MESSAGES, Past, Shown, archived_past
 from perdure.recall import LIMIT_TOKENS, Recalled, recall
+from perdure.reply import Reply
+from perdure.starting import DETAILS, start, start_with
 from perdure.watching import Order, until
-from perdure.zones import fault
 
 if TYPE_CHECKING:
     from perdure.archive import Archive
-
-T = TypeVar("T")
 
 _PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 2.0
 _READY_SECONDS = 10.0
 # A fork may have to read and write a long past before it begins.
 _READY_FORK_SECONDS = 60.0
-_DETAILS = (
-    "Signals: user_message, compact, interrupt, approve, pin, close. Updates: ask, "
-    "import_messages, configure, supersede. Queries: context, context_text, reply, memory, "
-    "compactions, sessions, status, transcript."
-)
-
-
-class Reply(BaseModel):
-    """What the model said in a turn. `text` is the readable part of `content`.
-
-    With the stop reason `awaiting_approval` nothing was said yet: the tool calls in `awaiting`,
-    `{tool_use_id, name, input, since}` each, wait to be approved.
-    """
-
-    turn: int
-    stop_reason: str
-    text: str
-    content: list[Block]
-    message_id: str = ""
-    awaiting: list[dict[str, Any]] = []
 
 
 class Conversation:
@@ -129,25 +97,8 @@ class Conversation:
                     f"the conversation {id!r} runs already; a configuration is for a new one"
                 )
             return conversation
-        config = _startable(config)
         conversation.resumed = status is not None
-        try:
-            await client.start_workflow(
-                WORKFLOW,
-                config,
-                id=id,
-                task_queue=task_queue,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                id_reuse_policy=(
-                    WorkflowIDReusePolicy.ALLOW_DUPLICATE
-                    if conversation.resumed
-                    else WorkflowIDReusePolicy.REJECT_DUPLICATE
-                ),
-                static_summary=config.title or "conversation",
-                static_details=_DETAILS,
-            )
-        except WorkflowAlreadyStartedError:
-            raise conversation._handle.closed() from None
+        await start(conversation._handle, config, again=conversation.resumed)
         return conversation
 
     @classmethod
@@ -168,24 +119,7 @@ class Conversation:
         """
         conversation = cls(client, id, task_queue=task_queue, archive=archive)
         payload = await conversation._message(content, new_id(), pinned=False)
-        config = _startable(config)
-        start: Start = WithStartWorkflowOperation(
-            WORKFLOW,
-            config,
-            id=id,
-            task_queue=task_queue,
-            id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
-            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-            static_summary=config.title or "conversation",
-            static_details=_DETAILS,
-        )
-        try:
-            receipt = await conversation._handle.update("ask", payload, Receipt, start)
-        except WorkflowAlreadyStartedError:
-            # The operation holds the failure too, and complains when nobody asks for it.
-            with suppress(WorkflowAlreadyStartedError):
-                await start.workflow_handle()
-            raise ConversationExists(f"the conversation {id!r} runs already") from None
+        receipt = await start_with(conversation._handle, config, payload)
         return conversation, await conversation._answer(payload, receipt)
 
     @classmethod
@@ -317,16 +251,7 @@ class Conversation:
         All of them are checked before the first is sent. `progress` gets the number of
         messages that each batch has added. Raises Refused.
         """
-        parsed = parse_import(messages, stored=self._archive is not None)
-        for number, message in enumerate(parsed):
-            content = await self._claimed(message.content)
-            if (size := size_of(content)) > MESSAGE_BYTES:
-                raise Refused(
-                    f"message {number + 1}: it has {size:,} bytes in many small blocks; "
-                    f"{MESSAGE_BYTES:,} are possible"
-                )
-            parsed[number] = message.model_copy(update={"content": content})
-        batches = split_import(parsed)
+        batches = await import_batches(self._handle, self._archive, messages)
         import_id = id or new_id()
         receipts = []
         for number, batch in enumerate(batches):
@@ -416,24 +341,7 @@ class Conversation:
     async def _message(
         self, content: str | list[Block], message_id: str, pinned: bool
     ) -> dict[str, Any]:
-        """The payload of a message, checked and clean, its big blocks in the archive."""
-        payload: dict[str, Any] = {"content": content, "id": message_id}
-        if pinned:
-            payload["pinned"] = True
-        try:
-            payload["content"] = await self._claimed(to_blocks(content))
-            parse_user_message(payload)
-        except ContentError as error:
-            raise Refused(str(error)) from None
-        plain = payload["content"]
-        if len(plain) == 1 and plain[0].keys() == {"type", "text"} and plain[0]["type"] == "text":
-            payload["content"] = plain[0]["text"]
-        return payload
-
-    async def _claimed(self, blocks: list[Block]) -> list[Block]:
-        if self._archive is None:
-            return blocks
-        return await claim(self._archive, self._handle.client.namespace, self.id, blocks)
+        return await user_message(self._handle, self._archive, content, message_id, pinned=pinned)
 
     # Looking
 
@@ -491,7 +399,7 @@ class Conversation:
             wanted,
             id=made.id,
             task_queue=self._handle.task_queue,
-            details=_DETAILS,
+            details=DETAILS,
         )
         await begun(made._handle.workflow, made.ready(_READY_FORK_SECONDS))
         return made
@@ -586,17 +494,7 @@ class Conversation:
 
     async def held(self) -> Held:
         """Everything that the workflow holds at one moment."""
-        pages: list[MaterialPage] = []
-        while not pages or sum(len(p.text) for p in pages) < pages[0].size:
-            offset = sum(len(p.text) for p in pages)
-            query = MaterialQuery(of=HeldRef().model_dump(mode="json"), offset=offset)
-            page = await self._handle.query(MATERIAL, query.model_dump(mode="json"), MaterialPage)
-            if pages and page.sha256 != pages[0].sha256:
-                # It has changed in between: from the start again.
-                pages = []
-                continue
-            pages.append(page)
-        return Held.model_validate_json("".join(p.text for p in pages))
+        return await self._handle.held()
 
     async def past(self) -> Past:
         """What can be read back; of a conversation that Temporal has forgotten too."""
@@ -612,11 +510,3 @@ class Conversation:
     async def evaluate(self, queries: Sequence[Query], ask: Ask | None = None) -> Evaluation:
         """Where the expected answers of some queries stand; see `perdure.evaluating.evaluated`."""
         return await evaluated(await self.past(), queries, ask)
-
-
-def _startable(config: ConversationConfig | None) -> ConversationConfig:
-    """The configuration to start with. Raises Refused when its time zone is none."""
-    config = config or ConversationConfig()
-    if (wrong := fault(config.policy.timezone)) is not None:
-        raise Refused(wrong)
-    return config

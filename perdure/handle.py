@@ -16,7 +16,15 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from perdure.contract import DRAINING, TURN_FAILED
+from perdure.contract import (
+    DRAINING,
+    MATERIAL,
+    TURN_FAILED,
+    Held,
+    HeldRef,
+    MaterialPage,
+    MaterialQuery,
+)
 from perdure.errors import ConversationClosed, ConversationNotFound, Refused, TurnFailed
 from perdure.served import served
 
@@ -99,6 +107,20 @@ class Handle:
             if error.status == RPCStatusCode.NOT_FOUND:
                 raise self.missing() from None
             raise
+
+    async def held(self) -> Held:
+        """Everything that the workflow holds at one moment, read in pages."""
+        pages: list[MaterialPage] = []
+        while not pages or sum(len(p.text) for p in pages) < pages[0].size:
+            offset = sum(len(p.text) for p in pages)
+            query = MaterialQuery(of=HeldRef().model_dump(mode="json"), offset=offset)
+            page = await self.query(MATERIAL, query.model_dump(mode="json"), MaterialPage)
+            if pages and page.sha256 != pages[0].sha256:
+                # It has changed in between: from the start again.
+                pages = []
+                continue
+            pages.append(page)
+        return Held.model_validate_json("".join(p.text for p in pages))
 
     async def signal(self, name: str, payload: Any) -> None:
         """Send a signal to the running workflow."""

@@ -16,8 +16,9 @@ from perdure.cli.session import Call, Session, in_background, session
 from perdure.cli.speech import speak
 from perdure.cli.tables import memory_table
 from perdure.contract import AWAITING_APPROVAL, ConversationConfig
-from perdure.conversation import Conversation, Reply
+from perdure.conversation import Conversation
 from perdure.errors import PerdureError, Refused, TurnFailed
+from perdure.reply import Reply
 from perdure.settings import OFFLINE_MODEL, Settings
 
 _PROMPT = "you> "

@@ -10,10 +10,10 @@ from perdure.cli.options import Config, Id, Json, read_config
 from perdure.cli.output import emit, remark, say
 from perdure.cli.session import run, session
 from perdure.contract import ConversationConfig
-from perdure.conversation import Reply
 from perdure.entrance import parse_user_message
 from perdure.errors import Refused
 from perdure.memory.blocks import ContentError, clean, to_blocks
+from perdure.reply import Reply
 from perdure.settings import Settings
 
 

@@ -5,7 +5,8 @@ from typing import TextIO
 
 from perdure.archive import Piece
 from perdure.cli.output import DIM, console, readable, styled
-from perdure.conversation import Conversation, Reply
+from perdure.conversation import Conversation
+from perdure.reply import Reply
 
 
 async def speak(

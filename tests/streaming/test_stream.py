@@ -7,9 +7,10 @@ import pytest
 from temporalio.client import Client
 
 from perdure.archive import Archive, Piece
-from perdure.conversation import Conversation, Reply
+from perdure.conversation import Conversation
 from perdure.errors import ArchiveMissing
 from perdure.replay import fetch_chain
+from perdure.reply import Reply
 from tests.faults.scenes import Held
 from tests.streaming.conftest import QUEUE
 from tests.support.answers import overloaded, text

@@ -11,9 +11,10 @@ from temporalio.common import RawValue
 
 import worker
 from perdure.contract import WORKFLOW
-from perdure.conversation import Conversation, Reply
+from perdure.conversation import Conversation
 from perdure.memory.blocks import Block
 from perdure.replay import ReplayReport, fetch_chain
+from perdure.reply import Reply
 from tests.support.requests import violations
 from tests.support.scripted import Script
 
