@@ -1,6 +1,6 @@
 """The archive, as everybody else sees it."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Self
 
@@ -106,18 +106,26 @@ class Archive:
     ) -> Matches:
         """Messages with a seq under `before` that hold one of `terms`, and those around them.
 
-        Only candidates: the 200 whose terms are rarest, not yet ranked. The messages around
+        Only candidates: the 100 whose terms are rarest, not yet ranked. The messages around
         them need not fit the filters. A question counts with its first 32 terms.
         """
         async with self._connection() as connection:
             return await searching.search(connection, key, terms, filters or Filters(), before)
 
     async def mentions(
-        self, key: ChainKey, word: str, *, before: int | None = None, limit: int = 40
-    ) -> list[tuple[str, str]]:
-        """Role and text (at most 500 characters) of a few messages that hold `word` as it is."""
+        self,
+        key: ChainKey,
+        words: Mapping[str, str],
+        *,
+        before: int | None = None,
+        limit: int = 40,
+    ) -> dict[str, list[tuple[str, str]]]:
+        """Of each word, role and text of a few messages that hold it as it is.
+
+        `words` come with the term that each makes, texts are cut after 500 characters.
+        """
         async with self._connection() as connection:
-            return await searching.mentions(connection, key, word, before, limit)
+            return await searching.mentions(connection, key, words, before, limit)
 
     async def observation(self, key: ChainKey, id_: str) -> Observation | None:
         """One observation or reflection, or none."""

@@ -1,6 +1,6 @@
 """Candidates for a question from the index of terms; they are ranked elsewhere."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
 
@@ -17,25 +17,28 @@ from perdure.archive.candidates import (
 from perdure.archive.lineage import Segment, Span, read_line
 from perdure.archive.reading import within
 from perdure.archive.records import ChainKey
-from perdure.memory.terms import terms as terms_of
 
 MOST_TERMS = 32
-_BATCH = 500
 
 _SEGMENTS = """
 unnest(%(chains)s::bigint[], %(firsts)s::bigint[], %(lasts)s::bigint[]) as s (chain_id, first, last)
 """
+# With "+ 0", since a range of seqs tells the planner to read the whole primary key beside the
+# index of terms, and once for every term.
+_HOLDS = """
+perdure.search_keys(m.chain_id, m.terms) @> array[s.chain_id || ':' || asked.term]
+    and m.seq + 0 between s.first and s.last
+"""
 # A sum of inverse document frequencies, each message's own and a third of those around it: where
 # a question is answered, its words are often spread over a few messages.
-_SEARCH = f"""
+SEARCH = f"""
 with hit as materialized (
     select asked.n, found.seq
     from {_SEGMENTS}
     cross join unnest(%(terms)s::text[]) with ordinality as asked (term, n)
     cross join lateral (
         select m.seq from perdure.messages m
-        where perdure.search_keys(m.chain_id, m.terms) @> array[s.chain_id || ':' || asked.term]
-            and m.seq between s.first and s.last
+        where {_HOLDS}
             and (%(role)s::text is null or m.role = %(role)s)
             and (%(since)s::timestamptz is null or m.at >= %(since)s)
             and (%(until)s::timestamptz is null or m.at <= %(until)s)
@@ -66,20 +69,13 @@ select m.seq, m.role, m.at, m.terms from {_SEGMENTS} join perdure.messages m
     on m.chain_id = s.chain_id and m.seq between s.first and s.last
 where m.seq = any(%(seqs)s::bigint[])
 """
-_MENTIONS = f"""
-select found.role, found.text from {_SEGMENTS} cross join lateral (
-    select m.role, left(m.text, 500) as text from perdure.messages m
-    where perdure.search_keys(m.chain_id, m.terms) @> array[s.chain_id || ':' || %(term)s]
-        and m.seq between s.first and s.last and position(%(word)s in m.text) > 0
-    limit %(limit)s
-) as found limit %(limit)s
-"""
-_UNINDEXED = """
-select chain_id, seq, text from perdure.messages
-where chain_id = any(%s) and terms is null limit %s
-"""
-_INDEX = """
-update perdure.messages set terms = %s where chain_id = %s and seq = %s and terms is null
+MENTIONS = f"""
+select asked.word, found.role, found.text
+from unnest(%(words)s::text[], %(terms)s::text[]) as asked (word, term)
+cross join lateral (
+    select m.role, left(m.text, 500) as text from {_SEGMENTS} join perdure.messages m on {_HOLDS}
+    where position(asked.word in m.text) > 0 limit %(limit)s
+) as found
 """
 
 
@@ -92,7 +88,6 @@ async def search(
 ) -> Matches:
     """See `Archive.search`."""
     line = _until(await read_line(connection, key), before)
-    await _index(connection, line)
     marks = _marks(line)
     row = await (await connection.execute(_LAST_SEQ, marks)).fetchone()
     if row is None or row[0] is None:
@@ -101,7 +96,7 @@ async def search(
     asked = list(dict.fromkeys(terms))[:MOST_TERMS]
     given = {"role": filters.role, "since": filters.since, "until": filters.until}
     limits = {"most": MOST_HITS, "reach": REACH, "limit": CANDIDATES, "total": total}
-    cursor = await connection.execute(_SEARCH, {**marks, **given, **limits, "terms": asked})
+    cursor = await connection.execute(SEARCH, {**marks, **given, **limits, "terms": asked})
     found = await cursor.fetchone()
     if found is None or found[0] is None:
         return Matches(total)
@@ -109,7 +104,7 @@ async def search(
     seqs = sorted({seq + step for seq in best for step in range(-REACH, REACH + 1)})
     cursor = await connection.execute(_DOCUMENTS, {**marks, "seqs": seqs})
     documents = [
-        Document(seq, role, at.astimezone(UTC), words or ())
+        Document(seq, role, at.astimezone(UTC), words)
         for seq, role, at, words in await cursor.fetchall()
     ]
     return Matches(total, _frequencies(asked, total, *counted), sorted(documents))
@@ -126,14 +121,19 @@ def _frequencies(
 
 
 async def mentions(
-    connection: AsyncConnection, key: ChainKey, word: str, before: int | None, limit: int
-) -> list[tuple[str, str]]:
+    connection: AsyncConnection,
+    key: ChainKey,
+    words: Mapping[str, str],
+    before: int | None,
+    limit: int,
+) -> dict[str, list[tuple[str, str]]]:
     """See `Archive.mentions`."""
-    if not (made := terms_of(word)):
-        return []
-    line = _until(await read_line(connection, key), before)
-    marks = {**_marks(line), "word": word, "term": made[0], "limit": limit}
-    return await (await connection.execute(_MENTIONS, marks)).fetchall()
+    marks = _marks(_until(await read_line(connection, key), before))
+    asked = {"words": list(words), "terms": list(words.values()), "limit": limit}
+    found: dict[str, list[tuple[str, str]]] = {word: [] for word in words}
+    for word, role, text in await (await connection.execute(MENTIONS, marks | asked)).fetchall():
+        found[word].append((role, text))
+    return found
 
 
 def _until(line: Sequence[Segment], before: int | None) -> list[Segment]:
@@ -149,15 +149,3 @@ def _marks(line: Sequence[Segment]) -> dict[str, object]:
         "firsts": [span.first for span in spans],
         "lasts": [span.last for span in spans],
     }
-
-
-async def _index(connection: AsyncConnection, line: Sequence[Segment]) -> None:
-    """Make the terms of messages that an older perdure has saved."""
-    chains = [segment.chain_id for segment in line]
-    while True:
-        cursor = await connection.execute(_UNINDEXED, [chains, _BATCH])
-        if not (rows := await cursor.fetchall()):
-            return
-        made = [(terms_of(text), chain, seq) for chain, seq, text in rows]
-        async with connection.transaction():
-            await connection.cursor().executemany(_INDEX, made)

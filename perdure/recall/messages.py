@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from perdure.archive.candidates import Document, Matches
 from perdure.memory.terms import terms
 from perdure.recall.asked import Asked, Found
+from perdure.recall.days import days
 from perdure.recall.found import Excerpt
 from perdure.recall.names import bearer, capitalised, role_named
 from perdure.recall.rank import rank, weights
@@ -26,7 +27,7 @@ async def from_messages(asked: Asked) -> Found:
     heavy = weights(looked, frequencies, total)
     speakers = {role_named(asked.question), *named.values()} - {None}
     speaker = speakers.pop() if len(speakers) == 1 else None
-    ranked = rank([*matches.documents, *ends], heavy, speaker=speaker)
+    ranked = rank([*matches.documents, *ends], heavy, speaker=speaker, days=days(asked.question))
     best = [pair for pair in ranked if asked.filters.admit(pair[1])][: asked.most]
     texts = {m.seq: m.text for m in tail}
     if archive is not None:
@@ -41,16 +42,14 @@ async def from_messages(asked: Asked) -> Found:
 
 async def _named(asked: Asked, ends: Sequence[Document]) -> dict[str, str]:
     """Terms of the question that are a name of one of the two, with whose."""
+    made = {word: terms(word) for word in capitalised(asked.question)}
+    words = {word: of_it[0] for word, of_it in made.items() if len(of_it) == 1}
+    heard: dict[str, list[tuple[str, str]]] = {}
+    if words and asked.archive is not None:
+        heard = await asked.archive.mentions(asked.key, words, before=asked.before)
     found: dict[str, str] = {}
-    for word in capitalised(asked.question):
-        if len(made := terms(word)) != 1:
-            continue
-        term = made[0]
-        heard: list[tuple[str, str]] = [
-            (m.role, m.text) for m, end in zip(asked.tail, ends, strict=True) if term in end.terms
-        ]
-        if asked.archive is not None:
-            heard += await asked.archive.mentions(asked.key, word, before=asked.before)
-        if (role := bearer(word, heard)) is not None:
+    for word, term in words.items():
+        last = ((m.role, m.text) for m, e in zip(asked.tail, ends, strict=True) if term in e.terms)
+        if (role := bearer(word, [*last, *heard.get(word, ())])) is not None:
             found[term] = role
     return found

@@ -6,7 +6,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from perdure.archive import Archive, Batch, ChainKey
+from perdure.archive import Archive, Batch, ChainKey, searching
 from perdure.archive.candidates import Filters
 from perdure.errors import Refused
 from perdure.memory.terms import terms
@@ -44,17 +44,45 @@ async def test_a_fork_searches_the_past_that_it_shares(archive: Archive, key: Ch
     assert said.excerpts[0].text == "oven"
 
 
-async def test_what_an_older_perdure_saved_is_searched_too(
+async def test_words_are_heard_as_they_are_written(archive: Archive, key: ChainKey) -> None:
+    child = replace(key, chain="run-2")
+    said = ["Hey Maria!", "maria", "marias", "The rose, Maria.", "Rose"]
+    await archive.save(Batch(key, messages=[message(n, text) for n, text in enumerate(said)]))
+    await archive.fork(key, child, until_seq=3, until_turn=-1, until_row=-1)
+    await archive.save(Batch(child, messages=[message(4, "Maria of the fork")]))
+    words = {word: terms(word)[0] for word in ("Maria", "Rose", "Ines")}
+    heard = await archive.mentions(child, words)
+    assert sorted(heard["Maria"]) == [
+        ("assistant", "The rose, Maria."),
+        ("user", "Hey Maria!"),
+        ("user", "Maria of the fork"),
+    ]
+    assert (heard["Rose"], heard["Ines"]) == ([], [])
+    assert await archive.mentions(child, words, before=1) == {
+        "Maria": [("user", "Hey Maria!")],
+        "Rose": [],
+        "Ines": [],
+    }
+    limited = await archive.mentions(key, words, limit=1)
+    assert [len(limited[word]) for word in words] == [1, 1, 0]
+
+
+async def test_no_search_reads_a_whole_index_of_messages(
     archive: Archive, key: ChainKey, server_url: str
 ) -> None:
-    await archive.save(Batch(key, messages=[message(n, f"oven {n}") for n in range(600)]))
+    await archive.save(Batch(key, messages=[message(n, f"oven {n}") for n in range(200)]))
     async with await psycopg.AsyncConnection.connect(server_url, autocommit=True) as connection:
-        await connection.execute(
-            "update perdure.messages set terms = null where chain_id = "
-            "(select id from perdure.chains where conversation = %s)",
-            [key.conversation],
-        )
-    assert await seqs(archive, key, "599") == {599}
+        await connection.execute("set enable_seqscan = off")
+        await connection.execute("analyze perdure.messages")
+        marks = {"chains": [1], "firsts": [0], "lasts": [199], "terms": ["oven"], "limit": 9}
+        given = {"role": None, "since": None, "until": None, "most": 9, "reach": 5, "total": 200}
+        for statement in (searching.SEARCH, searching.MENTIONS):
+            cursor = await connection.execute(
+                f"explain {statement}".encode(), marks | given | {"words": ["oven"]}
+            )
+            plan = "\n".join(line for (line,) in await cursor.fetchall())
+            assert "messages_terms" in plan
+            assert "messages_pkey" not in plan
 
 
 async def test_filters(archive: Archive, key: ChainKey) -> None:
