@@ -2,16 +2,23 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import repeat
+from operator import mul
 
 from perdure.archive.candidates import REACH, Document
+from perdure.recall.days import Day
 
 SATURATION = 1.2
 LENGTH = 0.75
 """The usual constants of BM25 (k1 and b). Real conversations hardly tell them from others."""
 FADING = 1.2
 """How fast the words of a message lose weight in those around it: 0.44 in the next, then 0.27."""
+OWN = 1.5
+"""What a word counts in its own message."""
 SPEAKER = 2.0
 """Times the score that a message of the one whom the question names has."""
+DATED = 1.5
+"""Times the score that a message of a day that the question names has."""
 
 
 def weights(terms: Sequence[str], frequencies: Mapping[str, int], total: int) -> dict[str, float]:
@@ -29,45 +36,48 @@ def rank(
     weights: Mapping[str, float],
     *,
     speaker: str | None = None,
+    days: Sequence[Day] = (),
     reach: int = REACH,
 ) -> list[tuple[float, Document]]:
     """Those that hold a term, or stand near one that does, with their scores, best first.
 
     The words of a message count in it, and less and less in `reach` messages on both sides of it:
-    an answer seldom repeats the words of its question. Equal ones come newest first.
+    an answer seldom repeats the words of its question. Those of `speaker` come before others, and
+    those of `days`. Equal ones come newest first.
     """
-    held: dict[int, dict[str, float]] = {}
-    lengths = _lengths(documents, reach)
-    known = lengths.keys()
+    shares = [_share(abs(step)) for step in range(-reach, reach + 1)]
+    held: dict[int, dict[str, float]] = {document.seq: {} for document in documents}
     for document in documents:
-        for term in document.terms:
-            if term in weights:
-                for seq in range(document.seq - reach, document.seq + reach + 1):
-                    if seq in known:
-                        counts = held.setdefault(seq, {})
-                        counts[term] = counts.get(term, 0.0) + _share(document.seq - seq)
-    mean: float = sum(lengths.values()) / len(lengths) if lengths else 1.0
+        for term in filter(weights.__contains__, document.terms):
+            for seq, share in enumerate(shares, document.seq - reach):
+                if seq in held:
+                    counts = held[seq]
+                    counts[term] = counts.get(term, 0.0) + share
+    lengths = _lengths(documents, shares)
+    mean = sum(lengths.values()) / max(1, len(lengths))
     scored = []
     for document in documents:
-        if document.seq in held:
-            counts = held[document.seq]
+        if counts := held[document.seq]:
             norm = SATURATION * (1 - LENGTH + LENGTH * lengths[document.seq] / mean)
             score = sum(weights[t] * n * (SATURATION + 1) / (n + norm) for t, n in counts.items())
-            scored.append((score * (SPEAKER if document.role == speaker else 1.0), document))
+            if document.role == speaker:
+                score *= SPEAKER
+            if any(day.holds(document.at) for day in days):
+                score *= DATED
+            scored.append((score, document))
     return sorted(scored, key=lambda pair: (-pair[0], -pair[1].seq))
 
 
 def _share(distance: int) -> float:
-    return float((1 + abs(distance)) ** -FADING)
+    return float((1 + distance) ** -FADING) if distance else OWN
 
 
-def _lengths(documents: Sequence[Document], reach: int) -> dict[int, float]:
+def _lengths(documents: Sequence[Document], shares: Sequence[float]) -> dict[int, float]:
     """Terms of each message and, by their share, of those around it."""
     own = {document.seq: len(document.terms) for document in documents}
-    around = dict.fromkeys(own, 0.0)
-    shares = [(step, _share(step)) for step in range(-reach, reach + 1)]
-    for seq, length in own.items():
-        for step, share in shares:
-            if seq + step in around:
-                around[seq + step] += length * share
-    return {seq: max(1.0, length) for seq, length in around.items()}
+    reach = len(shares) // 2
+    found = {}
+    for seq in own:
+        around = map(own.get, range(seq - reach, seq + reach + 1), repeat(0))
+        found[seq] = max(1.0, sum(map(mul, shares, around)))
+    return found

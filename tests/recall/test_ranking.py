@@ -10,6 +10,7 @@ from perdure.archive.candidates import Document
 from perdure.memory.terms import terms
 from perdure.model.tokens import count
 from perdure.recall.choose import chosen, rendered
+from perdure.recall.days import Day, days
 from perdure.recall.excerpt import excerpt
 from perdure.recall.found import Excerpt
 from perdure.recall.names import bearer, capitalised, role_named
@@ -36,7 +37,7 @@ def test_a_rare_word_counts_more_than_a_frequent_one() -> None:
 
 
 def test_an_answer_without_the_words_of_its_question_follows_them() -> None:
-    said = ["x"] * 12 + ["Where is the oven from?", "From Hallmoor."] + ["y"] * 12
+    said = ["x"] * 12 + ["Where is the oven from?", "From Hallmoor."] + ["x"] * 12
     assert best("oven", *said)[:2] == [12, 13]
 
 
@@ -46,6 +47,31 @@ def test_who_is_named_comes_first_and_newer_before_older() -> None:
     assert best("oven", *said, speaker="user")[0] == 22
     assert best("oven", *said, speaker="assistant")[0] == 23
     assert best("oven", "oven", *["x"] * 20, "oven")[0] == 21
+
+
+def test_a_day_of_the_question_comes_before_others() -> None:
+    said = documents("oven", *["x"] * 20, "oven")
+    first, *_, last = said = [d._replace(at=d.at + timedelta(days=d.seq)) for d in said]
+    heavy = {"oven": 1.0}
+    assert rank(said, heavy)[0][1] == last
+    assert rank(said, heavy, days=days("Which oven on 1 March 2026?"))[0][1] == first
+    assert rank(said, heavy, days=days("Which oven on 1 March 2025?"))[0][1] == last
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("What came on 16 August, 2023?", [Day(2023, 8, 16)]),
+        ("On August 16th 2023 or Sept. 2021?", [Day(2023, 8, 16), Day(2021, 9, None)]),
+        ("the 3rd of May, in Jun", [Day(None, 5, 3), Day(None, 6, None)]),
+        ("since 2023-08-16, or 2023-09", [Day(2023, 8, 16), Day(2023, 9, None)]),
+        ("2023年8月16日と9月", [Day(2023, 8, 16), Day(None, 9, None)]),
+        ("may I march past 12 Mayors in 2023", []),
+        ("99 May 0000-99-99 99月", [Day(None, 5, None)]),
+    ],
+)
+def test_days_of_a_question(question: str, named: list[Day]) -> None:
+    assert days(question) == named
 
 
 def test_a_name_is_a_word_by_which_the_other_calls_one() -> None:
