@@ -43,7 +43,7 @@ class Matches:
     """What may fit: at most `CANDIDATES` messages and those around them, by seq.
 
     `total` are all messages that were searched; `frequencies` how many of them hold a term,
-    estimated from `MOST_HITS` on.
+    estimated for one that stands in more than are looked at.
     """
 
     total: int = 0

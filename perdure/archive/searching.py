@@ -18,6 +18,8 @@ from perdure.archive.lineage import Segment, Span, read_line
 from perdure.archive.reading import within
 from perdure.archive.records import ChainKey
 
+ALL_HITS = 6_000
+"""Those that are looked at for all terms of a question, each having an equal share of them."""
 MOST_TERMS = 32
 
 _SEGMENTS = """
@@ -95,27 +97,34 @@ async def search(
     total = int(row[0]) + 1
     asked = list(dict.fromkeys(terms))[:MOST_TERMS]
     given = {"role": filters.role, "since": filters.since, "until": filters.until}
-    limits = {"most": MOST_HITS, "reach": REACH, "limit": CANDIDATES, "total": total}
+    most = min(MOST_HITS, ALL_HITS // max(1, len(asked)))
+    limits = {"most": most, "reach": REACH, "limit": CANDIDATES, "total": total}
     cursor = await connection.execute(SEARCH, {**marks, **given, **limits, "terms": asked})
     found = await cursor.fetchone()
     if found is None or found[0] is None:
         return Matches(total)
     best, *counted = found
     seqs = sorted({seq + step for seq in best for step in range(-REACH, REACH + 1)})
-    cursor = await connection.execute(_DOCUMENTS, {**marks, "seqs": seqs})
+    # As text, a thousand times and arrays take longer to read than to find.
+    cursor = await connection.execute(_DOCUMENTS, {**marks, "seqs": seqs}, binary=True)
     documents = [
         Document(seq, role, at.astimezone(UTC), words)
         for seq, role, at, words in await cursor.fetchall()
     ]
-    return Matches(total, _frequencies(asked, total, *counted), sorted(documents))
+    return Matches(total, _frequencies(asked, total, most, *counted), sorted(documents))
 
 
 def _frequencies(
-    asked: Sequence[str], total: int, numbers: list[int], hits: list[int], lasts: list[int]
+    asked: Sequence[str],
+    total: int,
+    most: int,
+    numbers: list[int],
+    hits: list[int],
+    lasts: list[int],
 ) -> dict[str, int]:
     """Hits a term; those that were cut off stand as densely in the rest as before it."""
     return {
-        asked[n - 1]: count if count < MOST_HITS else count * total // (last + 1)
+        asked[n - 1]: count if count < most else count * total // (last + 1)
         for n, count, last in zip(numbers, hits, lasts, strict=True)
     }
 

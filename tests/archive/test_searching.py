@@ -85,6 +85,18 @@ async def test_no_search_reads_a_whole_index_of_messages(
             assert "messages_pkey" not in plan
 
 
+async def test_what_stands_everywhere_is_estimated(
+    archive: Archive, key: ChainKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = ["rye" if n == 7 else "oven bread" for n in range(48)]
+    await archive.save(Batch(key, messages=[message(n, text) for n, text in enumerate(said)]))
+    monkeypatch.setattr(searching, "MOST_HITS", 8)
+    assert (await archive.search(key, ["oven"])).frequencies == {"oven": 8 * 48 // 9}
+    monkeypatch.setattr(searching, "ALL_HITS", 18)
+    found = (await archive.search(key, ["oven", "bread", "rye"])).frequencies
+    assert found == {"oven": 48, "bread": 48, "rye": 1}
+
+
 async def test_filters(archive: Archive, key: ChainKey) -> None:
     await archive.save(Batch(key, messages=[message(n, "an oven") for n in range(40)]))
 
