@@ -166,6 +166,23 @@ def test_a_near_copy_keeps_what_only_it_says() -> None:
     assert "word8 of" not in stub
 
 
+def test_a_near_copy_of_a_result_keeps_the_values_that_only_it_has() -> None:
+    def order(number: str, date: str) -> str:
+        lines = [f"line {n} of a delivery that goes to the same door" for n in range(40)]
+        return json.dumps({"order": number, "due": date, "lines": lines})
+
+    memory = Memory()
+    for number, date in (("OR-1177", "2026-04-02"), ("OR-2288", "2026-05-09")):
+        call = {"type": "tool_use", "id": number, "name": "get", "input": {"n": len(number)}}
+        came = {"type": "tool_result", "tool_use_id": number, "content": order(number, date)}
+        memory = append(memory, "user", [text_block("Which one?")], START)
+        memory = append(memory, "assistant", [call], START)
+        memory = append(memory, "user", [came], START)
+        memory = append(memory, "assistant", [text_block("This one.")], START)
+    (stub,) = stubs(elide(filled(memory), POLICY))[2]
+    assert stub.endswith("the same as message 6; only it names OR-1177, 2026-04-02]")
+
+
 def test_what_differs_too_much_stays() -> None:
     other = " ".join(f"term{n} of a passage that is told here." for n in range(40))
     memory = filled(

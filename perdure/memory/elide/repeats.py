@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
+from perdure.memory.elide.names import names
+
 # Thousandths of shared word triples from which two texts say nearly the same.
 NEAR = 850
 # From here on the difference to the newer text may still be clearly smaller than the text.
@@ -120,4 +122,7 @@ def _told_by(old: Text, new: Text) -> str | None:
     told = "[{}; only in message {}: {}]".format(head, old.seq, "\n".join(only))
     if only and len(told) * 1_000 < SMALLER * len(old.text):
         return told
-    return f"[{head}; the record has it]" if alike >= NEAR and not old.of_user else None
+    if alike < NEAR or old.of_user:
+        return None
+    own = names(old.text, new.text)
+    return f"[{head}; only it names {', '.join(own)}]" if own else f"[{head}; the record has it]"

@@ -1,10 +1,9 @@
 """Old tool results: which there are, and the line that stands in for one."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from perdure.memory.blocks import Block, block_text
-from perdure.memory.facts.shapes import is_identifier
+from perdure.memory.elide.names import names
 from perdure.memory.message import Message
 from perdure.memory.stored import is_stored
 from perdure.memory.wire import canonical_json
@@ -13,14 +12,6 @@ from perdure.memory.wire import canonical_json
 KEPT = 3
 # Characters of a call's input and of a result's beginning in a stub.
 _SHOWN = 60
-# Characters of the values that a stub names, and of the text in which they are looked for.
-_NAMED = 240
-_SCANNED = 8_000
-# Characters of the shortest path that is one.
-_PATH = 5
-# A word of which something must be in this form.
-_WORD = re.compile(r"[A-Za-z0-9/#][\w#+@./:-]*")
-_TELLING = re.compile(r"\d|/.*/")
 
 
 def old_results(messages: Sequence[Message]) -> list[Message]:
@@ -52,31 +43,8 @@ def _short(text: str) -> str:
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
 
 
-def _words(text: str) -> Iterator[str]:
-    """The words that may be names of things; fields of JSON are not."""
-    for found in _WORD.finditer(text):
-        word = found.group().rstrip(".:/-+@")
-        if _TELLING.search(word) and not text.startswith('":', found.end()):
-            yield word
-
-
-def _names(text: str, told: str) -> str:
-    """The identifiers, dates and paths of a text that `told` does not have."""
-    names: list[str] = []
-    room = _NAMED
-    for word in dict.fromkeys(_words(text[:_SCANNED])):
-        useful = is_identifier(word) or (word.count("/") > 1 and len(word) > _PATH)
-        if useful and len(word) + 2 <= room and word not in told:
-            names.append(word)
-            room -= len(word) + 2
-    return f"; they name {', '.join(names)}" if names else ""
-
-
 def result_stub(seq: int, result: Block, call: Mapping[str, object] | None) -> str:
-    """A sentence that names tool, input, size, outcome, beginning, and where the whole is.
-
-    And the values that a later call may need, so that no model has to guess or ask for them.
-    """
+    """A sentence: tool, input, size, outcome, beginning, values, and where the whole is."""
     if is_stored(result):
         size, begins = int(result["stored"]["size"]), str(result["stored"]["head"])
     else:
@@ -89,4 +57,5 @@ def result_stub(seq: int, result: Block, call: Mapping[str, object] | None) -> s
         f"[{name} {given} {outcome} with {size:,} bytes, left out here and whole in the record "
         f"as message {seq}; they begin: {_short(begins)}"
     )
-    return f"{told}{_names(begins, told)}]"
+    found = names(begins, told)
+    return f"{told}; they name {', '.join(found)}]" if found else f"{told}]"
