@@ -64,7 +64,13 @@ def compacted(memory: Memory, policy: MemoryPolicy, make: Summarise, now: bool =
     """The memory after every compaction that is due."""
     while plan := next_compaction(memory, policy, now=now):
         for part in plan.parts:
-            call = SummaryCall("offline", part.level, part.target_tokens, sources(memory, part))
+            call = SummaryCall(
+                "offline",
+                part.level,
+                part.target_tokens,
+                sources(memory, part),
+                source_tokens=part.source_tokens,
+            )
             made = make(call)
             result = Compacted(
                 content=made.summary.content,

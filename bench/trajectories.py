@@ -37,7 +37,7 @@ AT_ONCE = 4
 # The budget of the messages is this part of a trajectory: a half.
 SHARE = 2
 # The share of identifiers that must be in the request that needs them.
-THERE = 0.85
+THERE = 0.99
 SUMMARISER = "summariser"
 _LEAST_BUDGET = 300
 # One word with a digit or a slash in it: what no one can guess.

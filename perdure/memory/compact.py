@@ -95,9 +95,9 @@ def identity(
     return named[:32]
 
 
-def most_tokens(part: Part) -> int:
-    """Tokens that a result may have, content and facts, to be taken in by `apply`."""
-    return int(PROGRESS * part.source_tokens) - ENTRY_OVERHEAD
+def most_tokens(source: int) -> int:
+    """Tokens that the result of `source` tokens may have, content and facts, to be taken in."""
+    return int(PROGRESS * source) - ENTRY_OVERHEAD
 
 
 def weigh(memory: Memory, sources: Sequence[Message | Observation]) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from perdure.contract import Usage
-from perdure.memory.compact import MIN_TARGET, Compacted
+from perdure.memory.compact import MIN_TARGET, Compacted, most_tokens
 from perdure.memory.facts import Fact, collect, guard, reserve
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation, body
@@ -67,7 +67,7 @@ async def summarise(provider: Provider, pool: Pool, call: SummaryCall) -> Guarde
 
     async def judged(summary: Summary) -> Guarded:
         made = await pool.run(guarded, call, facts, summary)
-        if call.most_tokens is not None and made.tokens > call.most_tokens:
+        if call.source_tokens and made.tokens > most_tokens(call.source_tokens):
             raise BadSummary("it is not clearly shorter than its source")
         return made
 
@@ -94,7 +94,7 @@ def with_room(call: SummaryCall, facts: Sequence[Fact]) -> SummaryCall:
 
 def guarded(call: SummaryCall, facts: Sequence[Fact], summary: Summary) -> Guarded:
     """The summary with the facts that it does not say."""
-    lines = guard(facts, summary.content, call.target_tokens, count)
+    lines = guard(facts, summary.content, call.target_tokens, count, source=call.source_tokens)
     return Guarded(summary, lines, count(body(summary.content, lines)))
 
 
@@ -102,7 +102,7 @@ def refilled(call: SummaryCall, facts: Sequence[Fact], summary: Summary) -> Guar
     """An extractive summary, made again for exactly the room that its facts leave it."""
     first = guarded(call, facts, summary)
     free = call.target_tokens - first.tokens
-    if 0 <= free < MIN_TARGET // 2:
+    if free < MIN_TARGET // 2:
         return first
     exact = replace(call, target_tokens=max(MIN_TARGET, count(summary.content) + free))
     second = guarded(call, facts, summarise_extractively(exact))

@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self
 
 from perdure.contract import Usage
 from perdure.memory.blocks import Block
-from perdure.memory.compact import Part, most_tokens
+from perdure.memory.compact import Part
 from perdure.memory.extract.importance import Importance, importance
 from perdure.memory.message import Message
 from perdure.memory.observation import Method, Observation
@@ -50,11 +50,12 @@ class ModelReply:
 class SummaryCall:
     """Asks for one entry of `level`: from messages at level 1, from entries above it.
 
-    `target_tokens` is what the result should weigh, `most_tokens` what it may weigh, and `window`
-    the tokens of input that the model takes. `previous` is the end of the entry before, so that
-    the new one can go on from it, and `instructions` are the user's for the summariser. `schema`
-    and `template` are the user's own form of a summary (see MemoryPolicy). `fault` tells what was
-    wrong with an earlier answer, `importance` weighs the sentences of an extract. With `thinking`
+    `target_tokens` is what the result should weigh, `source_tokens` what its sources weigh now (0:
+    unknown, so there is no upper limit), and `window` the tokens of input that the model takes.
+    `previous` is the end of the entry before, so that the new one can go on from it, and
+    `instructions` are the user's for the summariser. `schema` and `template` are the user's own
+    form of a summary (see MemoryPolicy). `fault` tells what was wrong with an earlier answer,
+    `importance` weighs the sentences of an extract. With `thinking`
     the model is asked to think before it writes. All but the first four are optional.
     """
 
@@ -67,7 +68,7 @@ class SummaryCall:
     schema: dict[str, Any] | None = None
     template: str = ""
     window: int = 192_000
-    most_tokens: int | None = None
+    source_tokens: int = 0
     fault: str = ""
     thinking: bool = False
     importance: Importance = importance
@@ -95,7 +96,7 @@ class SummaryCall:
             schema=policy.summary_schema,
             template=policy.summary_template,
             window=window,
-            most_tokens=most_tokens(part),
+            source_tokens=part.source_tokens,
             thinking=policy.reflect_thinking and part.level > 1,
             importance=importance,
         )

@@ -33,13 +33,13 @@ def parted(call: SummaryCall, room: int, *, finer: bool = False) -> list[Summary
 def halves(call: SummaryCall) -> tuple[SummaryCall, SummaryCall] | None:
     """The older and the newer half of a call, each with half its target, or None.
 
-    The limit `most_tokens` is for the whole, and goes.
+    `source_tokens`, and the limit that it sets, are of the whole, and go.
     """
     cut = _cut_in_two(call.sources)
     if cut is None:
         return None
     half = max(MIN_TARGET, call.target_tokens // 2)
-    bare = replace(call, target_tokens=half, most_tokens=None)
+    bare = replace(call, target_tokens=half, source_tokens=0)
     return replace(bare, sources=cut[0]), replace(bare, sources=cut[1], previous="")
 
 

@@ -25,7 +25,7 @@ CALL = observe_call(
     message(1, "That sounds cosy. " * 30, role="assistant"),
     message(2, "The code of the gate is QX-4711."),
     message(3, "Noted.", role="assistant"),
-    most_tokens=400,
+    source_tokens=530,
 )
 BAD = {
     "empty": text(""),

@@ -6,14 +6,21 @@ from perdure.memory.extract.lines import read
 from perdure.memory.extract.sentences import sentences
 from perdure.memory.extract.types import Count
 from perdure.memory.extract.words import words
-from perdure.memory.facts.fact import Fact
+from perdure.memory.facts.fact import Fact, Kind
 from perdure.memory.facts.tools import GAVE, noted, written
-from perdure.memory.observation import body
+from perdure.memory.observation import ENTRY_OVERHEAD, body
 
 SHARE = 300
 """Thousandths of an entry's target that are kept for facts; the rest belongs to the summary. Where
 that leaves room unused, strong facts may take it: a summariser that forgets loses them at no level.
 """
+EXACT = (Kind.IDENTIFIER, Kind.ADDRESS, Kind.RECORD)
+"""Kinds with values that nobody can guess or put in other words."""
+PIECE = 5_000
+"""Tokens of a source from which on exact values get by with that share. A smaller one may hold as
+many of them, but its share is a few words: they have what the share of so many tokens would be."""
+HALF = 500
+"""Thousandths of its source that an entry may weigh for the sake of exact values."""
 COVERED = 700
 """Thousandths of a clause's words that one line of the summary must hold to have said it."""
 TELLING = 2
@@ -26,21 +33,46 @@ STRONG = 500
 
 def reserve(facts: Sequence[Fact], target: int, count: Count) -> int:
     """Tokens of `target` to keep free for facts, before there is a summary."""
-    lines = _chosen([fact for fact in facts if fact.rank >= STRONG], "", target, count)
+    lines = guard([fact for fact in facts if fact.rank >= STRONG], "", target, count)
     return count(body("", lines)) if lines else 0
 
 
 def guard(
-    facts: Sequence[Fact], content: str, target: int, count: Count, share: int = SHARE
+    facts: Sequence[Fact],
+    content: str,
+    target: int,
+    count: Count,
+    *,
+    share: int = SHARE,
+    source: int = 0,
 ) -> list[str]:
     """Those of the `facts` of a source that `content` does not say, as lines `day: clause`.
 
     The most important that fit, in the order in which they were told. Strong ones take up to
-    `share` of `target` tokens, or all that the content leaves unused of it if that is more; weak
-    ones only what is unused, within that share. A fact is said when its values stand in a sentence
-    of the content, or most of its words do.
+    `share` of `target` tokens, or all that the content leaves unused of it if that is more;
+    weak ones only what is unused, within that share. Exact values may pass the target when
+    `source`, the tokens of the source (0: unknown), is small: see `PIECE` and `HALF`. A fact is
+    said when its values stand in a sentence of the content, or most of its words do.
     """
-    return _chosen(facts, content, target, count, share)
+    summary = count(content)
+    part, free = target * share // 1000, target - summary
+    strong, weak = max(part, free) if content else part, min(part, free)
+    exact = _of_a_piece(part, source, summary)
+    said = _Said(content)
+    page = _Page(count)
+    for fact in _by_worth(facts, content, count):
+        room = strong if fact.rank >= STRONG else weak
+        if fact.kind in EXACT:
+            room = max(room, exact)
+        if page.tokens < room and not said.holds(fact) and page.cost(fact) <= room - page.tokens:
+            page.add(fact)
+            said.add(fact.text)
+    lines = _distinct(page.lines())
+    while lines and count(body("", lines)) > max(strong, exact):
+        # What was added last is worth least.
+        page.facts.pop()
+        lines = _distinct(page.lines())
+    return lines
 
 
 def told(facts: Sequence[Fact], text: str) -> int:
@@ -49,25 +81,11 @@ def told(facts: Sequence[Fact], text: str) -> int:
     return sum(said.holds(fact) for fact in facts)
 
 
-def _chosen(
-    facts: Sequence[Fact], content: str, target: int, count: Count, of_thousand: int = SHARE
-) -> list[str]:
-    share = target * of_thousand // 1000
-    free = target - count(content)
-    limit = max(share, free) if content else share
-    said = _Said(content)
-    page = _Page(count)
-    for fact in _by_worth(facts, count):
-        room = limit if fact.rank >= STRONG else min(share, free)
-        if page.tokens < room and not said.holds(fact) and page.cost(fact) <= room - page.tokens:
-            page.add(fact)
-            said.add(fact.text)
-    lines = _distinct(page.lines())
-    while lines and count(body("", lines)) > limit:
-        # What was added last is worth least.
-        page.facts.pop()
-        lines = _distinct(page.lines())
-    return lines
+def _of_a_piece(part: int, source: int, summary: int) -> int:
+    """Tokens that exact values have, where `part` of the target is what all facts have."""
+    if source == 0:
+        return 0
+    return min(part * PIECE // source, source * HALF // 1000 - ENTRY_OVERHEAD - summary)
 
 
 def _distinct(lines: Sequence[str]) -> list[str]:
@@ -154,13 +172,20 @@ def _line(day: str, role: str, text: str) -> str:
     return f"{day}: {said}" if day else said
 
 
-def _by_worth(facts: Sequence[Fact], count: Count) -> list[Fact]:
-    """By rank for the words used; a value itself costs nothing here, since it cannot be shorter."""
+def _by_worth(facts: Sequence[Fact], content: str, count: Count) -> list[Fact]:
+    """By rank for the words used; a value itself costs nothing here, since it cannot be shorter.
+
+    Behind all others comes what the assistant repeats of exact values: each is told once before any
+    is told twice.
+    """
+    known = dict.fromkeys(v for fact in facts if fact.role != "assistant" for v in fact.values)
     worth = []
     for i, fact in enumerate(facts):
+        again = fact.role == "assistant" and fact.kind in EXACT
+        again = again and all(value in known or value in content for value in fact.values)
         wording = max(1, count(_own(fact)) - sum(count(value) for value in fact.values))
-        worth.append((-(fact.rank * 1000 // (wording + FRAME)), i))
-    return [facts[i] for _, i in sorted(worth)]
+        worth.append((again, -(fact.rank * 1000 // (wording + FRAME)), i))
+    return [facts[i] for *_, i in sorted(worth)]
 
 
 class _Said:

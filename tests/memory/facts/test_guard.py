@@ -1,5 +1,6 @@
 """Which facts stand beside a summary, and how they outlive many compactions."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -8,14 +9,17 @@ from hypothesis import strategies as st
 
 from bench.formats import FORMATS
 from bench.identifiers import compacted, forgets
+from perdure.memory.compact import MIN_TARGET
 from perdure.memory.facts import SHARE, Fact, collect, guard, reserve
+from perdure.memory.facts.guard import HALF, PIECE
 from perdure.memory.message import Message
-from perdure.memory.observation import Observation, body
+from perdure.memory.observation import ENTRY_OVERHEAD, Observation, body
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import context_text
 from perdure.memory.state import Memory, append
 from perdure.model.guarded import Guarded, extractively
 from perdure.model.provider import SummaryCall
+from perdure.model.tokens import count_blocks
 from tests.support.hash_seeds import outputs
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -85,6 +89,86 @@ def test_facts_pass_neither_their_share_nor_the_target(texts: list[str], target:
     assert lines == guard(facts, full, target, count)
     short = guard(facts, "They talked.", target, count)
     assert count(body("They talked.", short)) <= target
+
+
+def looked_up(number: int) -> list[Message]:
+    """A call and the record of an order that came back, 16 values that nobody can guess."""
+    record = {
+        "order_id": f"OR-{number:04}",
+        "email": f"buyer{number}@example.org",
+        "due_date": f"2026-02-{1 + number:02}",
+        "status": "open",
+        "note": "The parcel is to be left with the neighbour when nobody opens the door. " * 12,
+        "items": [f"SKU-{100 * number + place:05}" for place in range(12)],
+    }
+    call = {"type": "tool_use", "id": f"t{number}", "name": "get", "input": {"page": number}}
+    came = {"type": "tool_result", "tool_use_id": f"t{number}", "content": json.dumps(record)}
+    return [
+        Message(seq=2 * number, role="assistant", content=[call], at=START),
+        Message(seq=2 * number + 1, role="user", content=[came], at=START),
+    ]
+
+
+def values(number: int) -> list[str]:
+    return [f"OR-{number:04}", *(f"SKU-{100 * number + place:05}" for place in range(12))]
+
+
+def test_a_small_source_keeps_the_values_of_a_record_beyond_its_share() -> None:
+    facts, source, target = collect(looked_up(3)), 330, MIN_TARGET
+    content = "assistant: It was looked up."
+    few = "\n".join(guard(facts, content, target, count))
+    lines = guard(facts, content, target, count, source=source)
+    assert sum(value in few for value in values(3)) < 8
+    assert [value for value in values(3) if value not in "\n".join(lines)] == []
+    assert count(body(content, lines)) + ENTRY_OVERHEAD <= source // 2
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 12_000), st.integers(32, 600), st.integers(0, 200))
+def test_exact_values_never_make_an_entry_of_more_than_half_its_source(
+    records: int, source: int, target: int, summary: int
+) -> None:
+    facts = [*told(*PLANTED), *(f for n in range(records) for f in collect(looked_up(n)))]
+    content = "user: " + "word " * summary
+    lines = guard(facts, content, target, count, source=source)
+    room = max(target * SHARE // 1000, target - count(content))
+    half = source * HALF // 1000 - ENTRY_OVERHEAD - count(content)
+    whole = target * SHARE // 1000 * PIECE // source
+    assert not lines or count(body("", lines)) <= max(room, min(half, whole))
+
+
+def test_what_can_be_put_in_other_words_gets_no_more_room_in_a_small_source() -> None:
+    facts = told("The rent of the shop is 1,150 euros a month.", "I am allergic to walnuts.")
+    content = "user: " + "word " * 40
+    assert guard(facts, content, 32, count, source=400) == guard(facts, content, 32, count)
+
+
+def test_each_value_is_told_once_before_the_assistant_repeats_one() -> None:
+    repeated = Message(
+        seq=9,
+        role="assistant",
+        content=[{"type": "text", "text": "Part SKU-00300."}],
+        at=START,
+    )
+    facts = collect([*looked_up(3), repeated])
+    tight = "\n".join(guard(facts, "They talked.", 32, count, source=228))
+    assert "2026-02-04" in tight
+    assert "Part SKU-00300" not in tight
+    assert "Part SKU-00300" in "\n".join(guard(facts, "They talked.", 400, count))
+
+
+def test_records_outlive_small_budgets() -> None:
+    policy = MemoryPolicy(message_budget=600, observe_chunk=600)
+    for make in (extractively, forgets):
+        memory = Memory()
+        for number in range(6):
+            for message in looked_up(number):
+                weight = count_blocks(message.content)
+                memory = append(memory, message.role, message.content, START, tokens=weight)
+            memory = compacted(memory, policy, make)
+        memory = compacted(memory, policy, make, now=True)
+        text = context_text(memory)
+        assert [v for n in range(6) for v in values(n) if v not in text] == []
 
 
 def test_an_entry_reads_its_facts_below_a_date_line_a_day() -> None:
