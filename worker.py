@@ -10,6 +10,7 @@ from temporalio.worker import Worker
 from activities.archiving import Archiving
 from activities.compacting import Compacting
 from activities.counting import Counting
+from activities.material import keep_at_hand
 from activities.replying import Replying
 from activities.sessions import Sessions
 from activities.tools import CallingTools
@@ -27,6 +28,7 @@ from perdure.settings import OFFLINE_MODEL, Settings, default_model
 from perdure.tools.registry import worker_tools
 from workflows.conversation import ConversationWorkflow
 from workflows.guard import GuardInterceptor
+from workflows.handover import HandoverInterceptor
 
 WORKFLOWS = [ConversationWorkflow]
 # Longer than a stop signal's usual grace, so that a model call in progress can finish.
@@ -82,7 +84,7 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
                 zone,
                 Sessions(pool).session,
             ],
-            interceptors=[GuardInterceptor()],
+            interceptors=[GuardInterceptor(), HandoverInterceptor(keep_at_hand)],
             # Stands in several events of each turn; the default is four times as long.
             build_id="perdure",
             graceful_shutdown_timeout=_GRACE,

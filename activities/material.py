@@ -1,9 +1,12 @@
-"""Where an activity gets what it works on: a query to the workflow that started it.
+"""Where an activity gets what it works on: from the workflow that started it.
 
-The history then holds a reference instead of the material, so it grows by new text only.
+The history then holds a reference instead of the material, so it grows by new text only. A worker
+that started the activity itself has the material at hand, as is usual; any other queries for it.
 """
 
 import json
+from collections import OrderedDict
+from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel
@@ -24,16 +27,31 @@ from perdure.contract import (
     StepRef,
 )
 
+# What is at hand, by run and reference: of activities that go elsewhere it is never fetched.
+AT_HAND: OrderedDict[tuple[str, str], str] = OrderedDict()
+MOST_AT_HAND = 32
+
 Ref = StepRef | PartRef | CountRef | ArchiveRef | ClaimRef | CallRef | HeldRef | SessionRef
+
+
+def keep_at_hand(run_id: str, ref: BaseModel, material: str) -> None:
+    """Keep what an activity that is being started will work on; safe from any thread."""
+    AT_HAND[run_id, ref.model_dump_json()] = material
+    if len(AT_HAND) > MOST_AT_HAND:
+        with suppress(KeyError):
+            AT_HAND.popitem(last=False)
 
 
 async def fetch(ref: Ref) -> Any:
     """The material that `ref` names, or None when the workflow has moved on from it.
 
-    Read from the exact run that scheduled the activity. Raises RPCError when no worker
-    answers the query; the activity is then tried again.
+    Otherwise than at hand it is read from the exact run that scheduled the activity. Raises
+    RPCError when no worker answers the query; the activity is then tried again.
     """
     info = activity.info()
+    at_hand = AT_HAND.pop((info.workflow_run_id or "", ref.model_dump_json()), None)
+    if at_hand is not None:
+        return json.loads(at_hand)
     handle = activity.client().get_workflow_handle(
         info.workflow_id or "", run_id=info.workflow_run_id
     )

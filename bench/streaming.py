@@ -1,5 +1,8 @@
 """From sending a message to its first word at the client, beside a direct call of the model.
 
+And beside the least that any call through Temporal takes: one update, one activity, in the process
+that waits for the word.
+
 python -m bench.streaming [--turns N] [--json]
 
 The direct call is the anthropic client's own stream in this process; everything else goes through
@@ -14,13 +17,18 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from anthropic import AsyncAnthropic
 from rich.console import Console
 from rich.table import Table
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.worker import Worker
 
+from bench import floor
 from bench.chain import extent
 from bench.stage import scripted
 from bench.words import passage
@@ -41,6 +49,34 @@ async def directly(client: AsyncAnthropic, question: str) -> float:
         async for _ in said.text_stream:
             break
         return time.perf_counter() - began
+
+
+@asynccontextmanager
+async def through_temporal(
+    client: Client, direct: AsyncAnthropic
+) -> AsyncIterator[Callable[[str], Awaitable[float]]]:
+    """The same in an activity of a workflow that does nothing else."""
+    asked: list[str] = []
+    seconds: list[float] = []
+
+    @activity.defn(name="answer")
+    async def answer(_: int) -> str:
+        await directly(direct, asked[-1])
+        seconds.append(time.perf_counter())
+        return ""
+
+    handle = await client.start_workflow(floor.Minimal.run, id="floor", task_queue=floor.TASK_QUEUE)
+
+    async def first_word(question: str) -> float:
+        asked.append(question)
+        began = time.perf_counter()
+        await handle.execute_update(floor.Minimal.ask, question)
+        return seconds[-1] - began
+
+    async with Worker(
+        client, task_queue=floor.TASK_QUEUE, workflows=[floor.Minimal], activities=[answer]
+    ):
+        yield first_word
 
 
 async def streamed(conversation: Conversation, question: str) -> float:
@@ -65,17 +101,19 @@ async def measure(turns: int) -> list[dict[str, Any]]:
         scripted() as (client, api),
         AsyncAnthropic() as direct,
         await Archive.open(os.environ["PERDURE_DATABASE_URL"]) as archive,
+        through_temporal(client, direct) as least,
     ):
         for model, delay in (("instant", None), ("thinks for 0.3 s", THINKS_SECONDS)):
             said: Answer = text(passage("reply", 1500), delay=delay)
             api.rule = lambda _, said=said: said  # type: ignore[misc]
             conversation = await Conversation.open(client, model.split()[0], archive=archive)
-            floor = await median(turns, lambda q: directly(direct, q))
+            bare = await median(turns, lambda q: directly(direct, q))
+            through = await median(turns, least)
             ours = await median(turns, lambda q, c=conversation: streamed(c, q))  # type: ignore[misc]
             events = (await extent(client, conversation.id)).events / (WARM + turns)
-            ratio = round(ours / floor, 2)
             rows.append(
-                {"model": model, "direct_ms": floor, "streamed_ms": ours, "ratio": ratio}
+                {"model": model, "direct_ms": bare, "temporal_ms": through, "streamed_ms": ours}
+                | {"ratio": round(ours / bare, 2), "of_temporal": round(ours / through, 2)}
                 | {"events_a_turn": round(events, 1)}
             )
     return rows
@@ -87,7 +125,9 @@ async def main() -> None:
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     options = parser.parse_args()
     rows = await measure(options.turns)
-    shown = Table("model", "direct, ms", "streamed, ms", "ratio", "events a turn")
+    shown = Table(
+        "model", "direct, ms", "Temporal, ms", "streamed, ms", "of direct", "of Temporal", "events"
+    )
     for row in rows:
         shown.add_row(*(str(value) for value in row.values()))
     Console().print(shown)

@@ -217,7 +217,7 @@ class Conversation:
         asking = asyncio.ensure_future(self._handle.update("ask", payload, Receipt))
         try:
             if self._archive is not None:
-                async for piece in until(asking, self.watch(), payload["id"]):
+                async for piece in until(asking, self._pieces(asking), payload["id"]):
                     yield piece
             yield await self._answer(payload, await asking)
         finally:
@@ -228,13 +228,21 @@ class Conversation:
 
         Raises ArchiveMissing without an archive, ArchiveUnavailable when the connection is lost.
         """
+        async with aclosing(self._pieces()) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _pieces(
+        self, ended: asyncio.Future[Any] | None = None
+    ) -> AsyncGenerator[Piece, None]:
         if self._archive is None:
             raise ArchiveMissing(
                 "Replies are streamed through the archive, and this client has none; set "
                 "PERDURE_DATABASE_URL."
             )
         order = Order()
-        async with aclosing(self._archive.pieces(self._handle.client.namespace, self.id)) as pieces:
+        found = self._archive.pieces(self._handle.client.namespace, self.id, ended)
+        async with aclosing(found) as pieces:
             async for piece in pieces:
                 if order.takes(piece):
                     yield piece

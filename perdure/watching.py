@@ -8,8 +8,8 @@ from typing import Any
 from perdure.archive import Piece
 from perdure.errors import PerdureError
 
-# What is under way when a reply has ended arrives within so many seconds, or with the reply.
-_LAST_SECONDS = 0.1
+# A database that does not answer holds up the end of a reply for at most so long.
+_LAST_SECONDS = 1.0
 
 
 class Order:
@@ -31,7 +31,10 @@ class Order:
 async def until(
     ended: asyncio.Future[Any], pieces: AsyncGenerator[Piece, None], message_id: str
 ) -> AsyncIterator[Piece]:
-    """The pieces of the answer to one message, until `ended`; none when they cannot be had."""
+    """The pieces of the answer to one message; none when they cannot be had.
+
+    `pieces` must end by themselves when `ended` is done.
+    """
     async with aclosing(pieces):
         while True:
             coming = asyncio.ensure_future(anext(pieces))

@@ -22,10 +22,12 @@ with workflow.unsafe.imports_passed_through():
         REPLY,
         TURN_FAILED,
         WORKFLOW,
+        CallRef,
         Fork,
         MaterialPage,
         MaterialQuery,
         Receipt,
+        StepRef,
     )
     from perdure.entrance import parse_batch, parse_start, parse_user_message, reconfigured
     from perdure.memory.blocks import ContentError
@@ -408,6 +410,10 @@ class ConversationWorkflow:
     def transcript(self, payload: RawValue = NOTHING) -> list[dict[str, Any]]:
         """The messages that are still in the workflow."""
         return views.transcript(self.state)
+
+    def material_for(self, ref: StepRef | CallRef) -> str:
+        """What the query `material` would give for a reference."""
+        return material_of(self.state, ref.model_dump(mode="json"))
 
     @workflow.query
     def material(self, payload: RawValue = NOTHING) -> MaterialPage:

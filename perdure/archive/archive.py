@@ -1,5 +1,6 @@
 """The archive, as everybody else sees it."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Self
@@ -251,13 +252,18 @@ class Archive:
         async with self._connection() as connection:
             await pieces.put(connection, namespace, conversation, piece)
 
-    async def pieces(self, namespace: str, conversation: str) -> AsyncGenerator[Piece, None]:
-        """What is left of the last turn's pieces, and then every new one as it comes; no end."""
+    async def pieces(
+        self, namespace: str, conversation: str, ended: asyncio.Future[Any] | None = None
+    ) -> AsyncGenerator[Piece, None]:
+        """What is left of the last turn's pieces, and then every new one as it comes.
+
+        Ends with the last one that was there when `ended` was done.
+        """
         if not self._current:
             await self.migrate()
         async with (
             self._database.single(direct=True) as connection,
-            aclosing(pieces.watched(connection, namespace, conversation)) as found,
+            aclosing(pieces.watched(connection, namespace, conversation, ended)) as found,
         ):
             async for piece in found:
                 yield piece

@@ -1,7 +1,9 @@
 """Words of a reply on their way to whoever watches, while the model still speaks."""
 
+import asyncio
 import hashlib
 from collections.abc import AsyncGenerator
+from typing import Any
 
 from psycopg import AsyncConnection
 from psycopg.rows import class_row
@@ -49,17 +51,39 @@ async def put(connection: AsyncConnection, namespace: str, conversation: str, pi
 
 
 async def watched(
-    connection: AsyncConnection, namespace: str, conversation: str
+    connection: AsyncConnection,
+    namespace: str,
+    conversation: str,
+    ended: asyncio.Future[Any] | None,
 ) -> AsyncGenerator[Piece, None]:
     """See `Archive.pieces`; `connection` must be a session of its own."""
     await connection.execute(f'listen "{channel(namespace, conversation)}"'.encode())
-    last = 0
-    while True:
+    last, over = 0, False
+    while not over:
+        # Looked at before the pieces are: what stood there at the end is then among them.
+        over = ended is not None and ended.done()
         async with connection.cursor(row_factory=class_row(Piece)) as cursor:
             await cursor.execute(_AFTER, [namespace, conversation, last])
             found = await cursor.fetchall()
         for piece in found:
             last = piece.id
             yield piece
-        async for _ in connection.notifies(timeout=LOOK_SECONDS, stop_after=1):
-            pass
+        if not over:
+            await _news(connection, ended)
+
+
+async def _news(connection: AsyncConnection, ended: asyncio.Future[Any] | None) -> None:
+    """Return when there may be a new piece, or when it has ended."""
+    told = asyncio.ensure_future(_told(connection))
+    try:
+        await asyncio.wait([told, *([ended] if ended else [])], return_when="FIRST_COMPLETED")
+    finally:
+        told.cancel()
+        await asyncio.wait([told])
+    if not told.cancelled():
+        told.result()
+
+
+async def _told(connection: AsyncConnection) -> None:
+    async for _ in connection.notifies(timeout=LOOK_SECONDS, stop_after=1):
+        pass
