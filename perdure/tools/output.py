@@ -10,8 +10,22 @@ from pydantic_core import to_jsonable_python
 
 from perdure.memory.blocks import USER_BLOCKS, Block, ContentError, clean, to_blocks
 
-# What the Messages API can look at.
-PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+# What the Messages API can look at, and how the bytes of each begin.
+PICTURES = {
+    "image/jpeg": b"\xff\xd8",
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/gif": b"GIF8",
+    "image/webp": b"RIFF",
+}
+# A reader of PDF looks for this within so many bytes.
+_PDF, _PDF_WITHIN = b"%PDF", 1_024
+# The fields of a content block beside its type: those that it needs, and those that it may have.
+_FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "text": (("text",), ("citations", "cache_control")),
+    "image": (("source",), ("cache_control",)),
+    "document": (("source",), ("title", "context", "citations", "cache_control")),
+    "search_result": (("source", "title", "content"), ("citations", "cache_control")),
+}
 DONE = "done"
 EMPTY = "(nothing)"
 
@@ -28,10 +42,15 @@ class Image:
     media_type: str = "image/png"
 
     def block(self) -> Block:
-        """The content block. Raises OutputError for another media type."""
-        if self.media_type not in PICTURES:
+        """The content block. Raises OutputError for another media type, or bytes of another."""
+        begins = PICTURES.get(self.media_type)
+        if begins is None:
             known = ", ".join(PICTURES)
             raise OutputError(f"a picture is one of {known}, not {self.media_type!r}")
+        if not self.data.startswith(begins):
+            raise OutputError(
+                f"the {len(self.data):,} bytes of its picture are no {self.media_type}"
+            )
         return {"type": "image", "source": _base64(self.data, self.media_type)}
 
 
@@ -43,9 +62,11 @@ class Document:
     title: str | None = None
 
     def block(self) -> Block:
-        """The content block."""
+        """The content block. Raises OutputError for bytes that are no PDF."""
         if isinstance(self.data, str):
             source = {"type": "text", "media_type": "text/plain", "data": self.data}
+        elif _PDF not in self.data[:_PDF_WITHIN]:
+            raise OutputError(f"the {len(self.data):,} bytes of its document are no PDF")
         else:
             source = _base64(self.data, "application/pdf")
         title = {} if self.title is None else {"title": self.title}
@@ -73,8 +94,18 @@ def to_content(value: object) -> list[Block]:
 
 
 def _is_block(item: object) -> bool:
-    return isinstance(item, Image | Document) or (
-        isinstance(item, Mapping) and item.get("type") in USER_BLOCKS
+    """Whether this is meant for the model's eye; a record with a `type` of its own is not."""
+    if not isinstance(item, Mapping):
+        return isinstance(item, Image | Document)
+    fields = _FIELDS.get(item["type"]) if isinstance(item.get("type"), str) else None
+    if fields is None:
+        return False
+    needed, possible = fields
+    return (
+        all(name in item for name in needed)
+        and all(name in ("type", *needed, *possible) for name in item)
+        and isinstance(item.get("text", ""), str)
+        and (item["type"] == "search_result" or isinstance(item.get("source", {}), Mapping))
     )
 
 

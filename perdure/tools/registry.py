@@ -48,7 +48,8 @@ def _tools_of(module: str) -> Iterable[Tool]:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise _unusable(module, f"needs the module {error.name!r}, which is missing") from None
         raise _unusable(module, f"is neither installed nor in {here}") from None
-    except Exception as error:
+    # A script that ends itself must not end the worker without a word.
+    except (Exception, SystemExit) as error:
         said = " ".join(str(error).split())
         raise _unusable(module, f"fails at its import: {type(error).__name__}: {said}") from error
     tools = [value for value in vars(found).values() if isinstance(value, Tool)]

@@ -2,9 +2,10 @@
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import NoneType
+from types import NoneType, SimpleNamespace
 from typing import Annotated, Any, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
@@ -15,6 +16,8 @@ from perdure.tools.context import ToolContext
 from perdure.tools.schema import Schema, plain_schema
 
 _POSSIBLE = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+# What the Messages API accepts; with any other name it refuses every request.
+_NAME = re.compile("[a-zA-Z0-9_.-]{1,64}")
 
 
 class ArgumentError(ValueError):
@@ -42,7 +45,7 @@ class Signature:
 def signature_of(function: Callable[..., Any], name: str) -> Signature:
     """The signature of a tool's function. Raises TypeError that names the faulty parameter."""
     try:
-        hints = get_type_hints(function, include_extras=True)
+        hints = _hints(function)
     except (NameError, TypeError) as error:
         raise TypeError(f"tool {name!r}: its types cannot be read ({error})") from None
     context: str | None = None
@@ -54,6 +57,11 @@ def signature_of(function: Callable[..., Any], name: str) -> Signature:
             raise TypeError(f"tool {name!r}: the parameter {parameter.name!r} needs a type")
         if _is_context(hints[parameter.name]):
             context = parameter.name
+        elif not _NAME.fullmatch(parameter.name):
+            raise TypeError(
+                f"tool {name!r}: the parameter {parameter.name!r} must have a name of 1 to 64 of "
+                "the characters a-z, A-Z, 0-9 and _"
+            )
         else:
             # Names of our own, since a model has attributes that a parameter may be called like.
             fields[f"argument_{len(fields)}"] = _field(parameter, hints[parameter.name])
@@ -64,6 +72,13 @@ def signature_of(function: Callable[..., Any], name: str) -> Signature:
         # What follows the first sentence is for those who know pydantic's inside.
         said = " ".join(str(error).split()).partition(". ")[0]
         raise TypeError(f"tool {name!r}: {said}") from None
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The types of the parameters; that of the result may be one that is not there at run time."""
+    written = {k: v for k, v in function.__annotations__.items() if k != "return"}
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    return get_type_hints(SimpleNamespace(__annotations__=written), names, include_extras=True)
 
 
 def _is_context(hint: Any) -> bool:

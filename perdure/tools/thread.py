@@ -27,9 +27,11 @@ async def in_thread(call: Callable[[], T]) -> T:
         result, error = None, None
         try:
             result = context.run(call)
-        # The program must not be ended by a tool that calls `sys.exit`.
+        # The program must not be ended by a tool that calls `sys.exit`, and a future cannot hold
+        # a StopIteration.
         except BaseException as raised:
-            error = raised if isinstance(raised, Exception) else RuntimeError(repr(raised))
+            told = isinstance(raised, Exception) and not isinstance(raised, StopIteration)
+            error = raised if told else RuntimeError(repr(raised))
         try:
             loop.call_soon_threadsafe(settle, result, error)
         except RuntimeError:

@@ -1,9 +1,8 @@
 """The decorator that makes a function a tool."""
 
-import asyncio
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args, overload
 
@@ -46,15 +45,22 @@ class Tool:
     async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
         """Carry a call out: async functions here, others in a thread of their own.
 
-        A cancelled call of an async function ends; that of another is left to run out.
+        A cancelled call of an async function ends; that of another is left to run out. What is
+        generated, step by step, is gathered to a list.
         """
         given = dict(arguments)
         if self.signature.context is not None:
             given[self.signature.context] = context
         if inspect.iscoroutinefunction(self.function):
-            return await self.function(**given)
-        value = await in_thread(lambda: self.function(**given))
-        return await value if asyncio.iscoroutine(value) else value
+            value = await self.function(**given)
+        else:
+            value = await in_thread(lambda: self.function(**given))
+        if inspect.iscoroutine(value):
+            value = await value
+        if inspect.isasyncgen(value):
+            return [item async for item in value]
+        # Like the function that made it, it may take its time.
+        return await in_thread(lambda: list(value)) if isinstance(value, Iterator) else value
 
 
 @overload

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
@@ -165,6 +165,37 @@ async def test_a_tool_that_leaves_the_program_fails_like_any_other(call: Call) -
         await call(breaks, how="exit")
     with pytest.raises(ApplicationError, match="leaves failed with SystemExit: 3"):
         await call(leaves)
+
+
+async def test_a_search_that_finds_nothing_fails_like_any_other(call: Call) -> None:
+    @tool
+    def first() -> str:
+        """Find the first."""
+        return next(iter(()))
+
+    with pytest.raises(ApplicationError, match=r"first failed with RuntimeError: StopIteration"):
+        await asyncio.wait_for(call(first), 20)
+
+
+async def test_what_a_tool_generates_is_gathered_away_from_the_loop(call: Call) -> None:
+    threads: list[threading.Thread] = []
+
+    @tool
+    def lines() -> Iterator[int]:
+        """Generate."""
+        threads.append(threading.current_thread())
+        yield from (1, 2)
+
+    @tool
+    async def pages() -> AsyncIterator[str]:
+        """Generate."""
+        yield "a"
+        await asyncio.sleep(0)
+        yield "b"
+
+    assert text_of(await call(lines)) == "[1,2]"
+    assert threads != [threading.current_thread()]
+    assert text_of(await call(pages)) == '["a","b"]'
 
 
 async def test_a_tool_error_is_the_result_and_nothing_is_tried_again(call: Call) -> None:

@@ -152,6 +152,10 @@ def unreadable(thing: "NoSuchType") -> None:  # type: ignore[name-defined]  # no
     """Documented."""
 
 
+def foreign(größe: int) -> None:
+    """Documented."""
+
+
 def recursive(chain: Chain) -> None:
     """Documented."""
 
@@ -175,6 +179,7 @@ def fine(x: int) -> None:
         (gathers, {}, "tool 'gathers': *values: int cannot be given by name"),
         (by_place, {}, "tool 'by_place': value: int cannot be given by name"),
         (unreadable, {}, "its types cannot be read (name 'NoSuchType' is not defined)"),
+        (foreign, {}, "tool 'foreign': the parameter 'größe' must have a name of 1 to 64 of"),
         (recursive, {}, "the type Chain contains itself"),
         (strange, {}, "Unable to generate pydantic-core schema for subprocess.Popen"),
         (silent, {}, "it needs a docstring"),
@@ -194,6 +199,14 @@ def test_a_faulty_declaration_says_what_is_wrong(
         tool(**options)(function)
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_the_type_of_the_result_need_not_be_known_at_run_time() -> None:
+    @tool
+    def fetch(page: int) -> "NoSuchType":  # type: ignore[name-defined]  # noqa: F821
+        """Fetch."""
+
+    assert list(fetch.input_schema["properties"]) == ["page"]
 
 
 def test_the_context_may_be_optional_in_the_old_spelling() -> None:

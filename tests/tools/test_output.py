@@ -47,6 +47,13 @@ def loop() -> list[Any]:
         ({"at": datetime(2026, 3, 1, tzinfo=UTC), "in": Path("/x")}, None),
         (["a", "b"], '["a","b"]'),
         ({"type": "rye"}, '{"type":"rye"}'),
+        # Records whose own types are called like those of content blocks.
+        ({"type": "document", "id": 5}, '{"type":"document","id":5}'),
+        ([{"type": "image", "url": "x"}], '[{"type":"image","url":"x"}]'),
+        ({"type": "text", "text": "a", "lang": "en"}, '{"type":"text","text":"a","lang":"en"}'),
+        ({"type": "text", "text": 7}, '{"type":"text","text":7}'),
+        ({"type": "image", "source": "disk"}, '{"type":"image","source":"disk"}'),
+        ({"type": ["text"], "text": "a"}, '{"type":["text"],"text":"a"}'),
         ("a\0b \ud83d", "a\ufffdb \ufffd"),
         ({"k\0": ["\udc88"]}, '{"k\ufffd":["\ufffd"]}'),
     ],
@@ -72,6 +79,8 @@ def test_pictures_documents_and_blocks_pass_through_in_their_order() -> None:
         {"type": "document", "source": plain, "title": "Recipe"},
     ]
     assert to_content({"type": "image", "source": source}) == [{"type": "image", "source": source}]
+    found = {"type": "search_result", "source": "a.md", "title": "A", "content": []}
+    assert to_content([found, {"type": "text", "text": "Two."}])[0] == found
     (pdf,) = to_content(Document(b"%PDF-1.7"))
     assert pdf["source"]["media_type"] == "application/pdf"
 
@@ -84,7 +93,9 @@ def test_pictures_documents_and_blocks_pass_through_in_their_order() -> None:
         (loop(), "its result, list, is not JSON"),
         (b"\xff\xfe", "its result, bytes, is not JSON"),
         (Image(b"", "image/tiff"), "a picture is one of image/jpeg, image/png"),
-        ([{"type": "image"}], "a image block needs 'source', an object"),
+        (Image(b""), "the 0 bytes of its picture are no image/png"),
+        (Image(PNG, "image/jpeg"), "the 8 bytes of its picture are no image/jpeg"),
+        (Document(b"<html>"), "the 6 bytes of its document are no PDF"),
     ],
 )
 def test_what_cannot_be_shown_is_named(value: object, words: str) -> None:

@@ -50,6 +50,7 @@ def test_a_module_in_the_working_directory_adds_its_tools(here: Path) -> None:
         (None, "'desk_tools', which is neither installed nor in "),
         ("import no_such_thing", "needs the module 'no_such_thing', which is missing"),
         ("1 / 0", "fails at its import: ZeroDivisionError: division by zero"),
+        ("raise SystemExit('run me alone')", "fails at its import: SystemExit: run me alone"),
         ("def (", "fails at its import: SyntaxError"),
         ("x = 1", "has no tools; mark functions in it with @tool"),
         (f"{DESK}\n@tool(name='now')\ndef f() -> None:\n    'F.'\n", "'now' is a second tool"),
