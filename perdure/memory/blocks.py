@@ -144,11 +144,14 @@ def _bytes(source: Mapping[str, Any]) -> str:
 
 
 def _light(value: Any) -> Any:
-    """`value` with a note in the place of everything in base64, at any depth."""
+    """`value` with a note in the place of everything in base64, at any depth.
+
+    What only the provider can read, as in the results of its web search, is left out.
+    """
     if isinstance(value, Mapping):
         if value.get("type") == "base64" and isinstance(value.get("data"), str):
             return f"[{_bytes(value)}]"
-        return {k: _light(v) for k, v in value.items()}
+        return {k: _light(v) for k, v in value.items() if not k.startswith("encrypted_")}
     return [_light(v) for v in value] if isinstance(value, list | tuple) else value
 
 

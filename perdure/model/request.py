@@ -8,6 +8,7 @@ from perdure.errors import RequestRefused
 from perdure.memory.blocks import Block, is_blank, to_text
 from perdure.memory.project import Context
 from perdure.memory.thinking import is_thinking
+from perdure.model.server_tools import paired
 
 Body = dict[str, Any]
 # The Messages API takes 32 MB.
@@ -32,9 +33,9 @@ def reply_request(
     tools and the system prompt, after the last entry of the memory (an observation is added
     behind it) and at the end of the conversation. Marks that came in with the messages are
     dropped, and so is what the API refuses: blank texts, empty messages, white space at the end
-    of a prefill. A `background` is put behind what the user said last, and at the end behind
-    the last mark, since the next request may have another. Raises RequestRefused if the body is
-    over 32 MB.
+    of a prefill, calls of the server's own tools that were given up. A `background` is put behind
+    what the user said last, and at the end behind the last mark, since the next request may have
+    another. Raises RequestRefused if the body is over 32 MB.
     """
     messages: list[Body] = [
         {"role": str(m["role"]), "content": _clean(cast("Sequence[Block]", m["content"]))}
@@ -43,6 +44,7 @@ def reply_request(
     if context.memory_blocks > 1:
         # The last of the memory's blocks closes it and moves with every new entry.
         _mark(messages[0]["content"][: context.memory_blocks - 1])
+    messages = paired(messages)
     place = last_words(context)[0]
     spoken = messages[place]["content"] if background and place is not None else None
     messages = [m for m in messages if m["content"]]

@@ -6,6 +6,7 @@ whatever the API has learnt since.
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from perdure.contract import Usage
@@ -87,8 +88,8 @@ class Assembly:
         if not written:
             return block
         try:
-            return {**block, "input": json.loads(written)}
-        except json.JSONDecodeError:
+            return {**block, "input": json.loads(written, parse_constant=_no_number)}
+        except (json.JSONDecodeError, RecursionError):
             if self._stop_reason == "max_tokens":
                 return None
             raise BrokenStream(f"the input of block {index} is not JSON") from None
@@ -121,11 +122,33 @@ def whole(message: Mapping[str, Any]) -> ModelReply:
 
 
 def _sendable(block: Mapping[str, Any]) -> Block:
-    """`block` without null fields, which the request side refuses, and without broken texts."""
-    # JSON joins the halves of a character that two events have brought as escapes.
-    joined: Block = json.loads(json.dumps(block))
-    result: Block = clean(_without_nulls(joined))
+    """`block` without what the request side refuses.
+
+    That is null fields, broken texts, and a call whose input is no object.
+    """
+    try:
+        # JSON joins the halves of a character that two events have brought as escapes.
+        joined: Block = json.loads(json.dumps(block), parse_constant=_no_number)
+        result: Block = clean(_without_nulls(joined))
+    except RecursionError:
+        raise BrokenStream("a block is nested too deeply") from None
+    if str(block.get("type")).endswith("tool_use"):
+        result["input"] = _object(result.get("input"))
     return result
+
+
+def _object(given: object) -> dict[str, Any]:
+    """The input of a call; other endpoints write it as a text, or leave it out."""
+    if isinstance(given, str):
+        with suppress(ValueError):
+            given = json.loads(given or "{}", parse_constant=_no_number)
+    if given is None or isinstance(given, dict):
+        return given or {}
+    return {"input": given}
+
+
+def _no_number(name: str) -> None:
+    raise BrokenStream(f"{name} is not JSON")
 
 
 def _without_nulls(value: Any) -> Any:

@@ -114,3 +114,12 @@ def test_the_estimate_of_any_text_is_at_least_half_the_count(text: str) -> None:
 def test_the_estimate_is_no_lower_than_the_count_in_any_script(text: str) -> None:
     blocks = [{"type": "text", "text": text}]
     assert upper_estimate(blocks) >= count_blocks(blocks)
+
+
+def test_what_only_the_provider_can_read_is_not_part_of_a_text() -> None:
+    page = {"type": "web_search_result", "title": "Ovens", "encrypted_content": "EqgfCioI" * 500}
+    found = {"type": "web_search_tool_result", "tool_use_id": "s", "content": [page]}
+    assert to_text([found]) == (
+        '[web_search_tool_result: {"content":[{"title":"Ovens","type":"web_search_result"}],'
+        '"tool_use_id":"s","type":"web_search_tool_result"}]'
+    )

@@ -209,6 +209,83 @@ async def test_pause_turn_is_sent_back_unchanged(
     assert said == {**text_block("I search. "), "cache_control": MARK}
 
 
+def searched(id_: str) -> tuple[Block, Block]:
+    call: Block = {"type": "server_tool_use", "id": id_, "name": "web_search", "input": {"q": 1}}
+    return call, {"type": "web_search_tool_result", "tool_use_id": id_, "content": []}
+
+
+class TestServerTools:
+    def sent(self, *turns: dict[str, object]) -> list[list[str]]:
+        body = request.reply_request(MODEL, context(*turns), 100)
+        assert not violations(body)
+        return [
+            [b.get("id") or b.get("tool_use_id") or b["text"] for b in m["content"]]
+            for m in body["messages"]
+        ]
+
+    def test_a_call_that_was_given_up_is_not_sent_once_the_user_has_spoken(self) -> None:
+        whole, result = searched("a")
+        left, _ = searched("b")
+        turns = (user("one"), assistant("two", whole, result, left))
+        assert self.sent(*turns) == [["one"], ["two", "a", "a", "b"]]
+        assert self.sent(*turns, user("three")) == [["one"], ["two", "a", "a"], ["three"]]
+        assert self.sent(user("one"), assistant(left), user("two")) == [["one"], ["two"]]
+
+    def test_a_result_without_its_call_is_not_sent(self) -> None:
+        call, result = searched("a")
+        assert self.sent(user("one"), assistant(result, "two")) == [["one"], ["two"]]
+        twice = assistant(call, result, result, "two")
+        assert self.sent(user("one"), twice) == [["one"], ["a", "a", "two"]]
+
+    def test_a_call_stays_open_while_it_waits_for_a_tool_of_the_client(self) -> None:
+        call, result = searched("a")
+        own: Block = {"type": "tool_use", "id": "t", "name": "n", "input": {}}
+        answer: Block = {"type": "tool_result", "tool_use_id": "t", "content": "done"}
+        loop = (user("one"), assistant(call, own), user(answer))
+        assert self.sent(*loop) == [["one"], ["a", "t"], ["t"]]
+        assert self.sent(*loop, assistant(result, "two"))[-1] == ["a", "two"]
+        assert self.sent(user("one"), assistant(call, own), user(answer, "stop"))[1] == ["t"]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (None, {}),
+        ("", {}),
+        ('{"page": 3}', {"page": 3}),
+        ("page 3", {"input": "page 3"}),
+        ([3], {"input": [3]}),
+    ],
+)
+async def test_the_input_of_a_call_is_always_an_object(
+    api: MessagesApi, provider: AnthropicProvider, given: object, meant: object
+) -> None:
+    """The API refuses any other, so that every later request would fail."""
+    call = {"type": "tool_use", "id": "t", "name": "n", "input": given}
+    whole = {"type": "message", "content": [call], "stop_reason": "tool_use", "usage": {}}
+    api.script(Answer(raw=json.dumps(whole)))
+    assert (await ask(provider)).content == [{**call, "input": meant}]
+
+
+@pytest.mark.parametrize("broken", ['{"x": NaN}', '{"x": Infinity}', "[" * 100_000])
+async def test_an_input_that_is_not_json_is_a_broken_answer(
+    api: MessagesApi, provider: AnthropicProvider, broken: str
+) -> None:
+    start = {"type": "tool_use", "id": "t", "name": "n", "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": broken}
+    api.script(
+        raw_events(
+            {"type": "message_start", "message": {"usage": {}}},
+            {"type": "content_block_start", "index": 0, "content_block": start},
+            {"type": "content_block_delta", "index": 0, "delta": delta},
+            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+        )
+    )
+    with pytest.raises(ModelError) as failed:
+        await ask(provider)
+    assert (failed.value.kind, failed.value.retryable) == ("broken_answer", True)
+
+
 class TestCacheMarks:
     def body(self, given: Context) -> request.Body:
         body = request.reply_request(MODEL, given, 100)
