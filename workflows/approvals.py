@@ -52,7 +52,10 @@ def awaiting(state: ConversationState) -> list[dict[str, Any]]:
 
 
 def take_verdict(state: ConversationState, payload: Any, at: datetime) -> None:
-    """Let a waiting call run, or deny it. Raises ContentError when it does not wait."""
+    """Let a waiting call run, or deny it. Raises ContentError when it does not wait.
+
+    A yes that holds for later calls of its tool lets those run that wait beside it.
+    """
     verdict = parse_verdict(payload)
     id_ = verdict.tool_use_id
     call = next((c for c in state.turn.calls if c.id == id_), None) if state.turn else None
@@ -65,9 +68,13 @@ def take_verdict(state: ConversationState, payload: Any, at: datetime) -> None:
         call.result = error_result(f"the user has denied this call{note}")
         return
     call.asked = None
-    name = str(call_block(state, id_).get("name"))
-    if (call.remember or verdict.always) and name not in state.approved:
-        state.approved = [*state.approved, name][-APPROVED:]
+    if not (call.remember or verdict.always):
+        return
+    name = call_block(state, id_).get("name")
+    state.approved = [*(n for n in state.approved if n != name), str(name)][-APPROVED:]
+    for other in waiting(state):
+        if call_block(state, other.id).get("name") == name:
+            other.asked = None
 
 
 def patience(state: ConversationState, now: datetime) -> timedelta | None:

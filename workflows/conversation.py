@@ -232,13 +232,18 @@ class ConversationWorkflow:
 
     @workflow.signal
     async def interrupt(self, payload: RawValue = NOTHING) -> None:
-        """Stop the turn in progress; the text so far is kept, and the conversation goes on."""
+        """Stop the turn in progress; the text so far is kept, and the conversation goes on.
+
+        Where none has begun yet it is the oldest message's that is queued.
+        """
         if not self._ready:
             await workflow.wait_condition(lambda: self._ready)
-        if self.state.turn is None:
-            self.note("signal interrupt: no turn was in progress")
-        else:
+        if self.state.turn is not None:
             self.state.turn.interrupted = True
+        elif self.state.inbox:
+            self.state.inbox[0].interrupted = True
+        else:
+            self.note("signal interrupt: no turn was in progress")
 
     @workflow.signal
     async def approve(self, payload: RawValue = NOTHING) -> None:
@@ -314,7 +319,7 @@ class ConversationWorkflow:
         while self._tickets:
             await workflow.sleep(_WATCH)
             for ticket in self._tickets:
-                if workflow.now() - ticket.since >= ASK_LIMIT:
+                if not ticket.endless and workflow.now() - ticket.since >= ASK_LIMIT:
                     ticket.receipt = Receipt(message_id=ticket.id, stop_reason="pending")
         self._watching = False
 

@@ -21,12 +21,16 @@ Outcome = Receipt | ImportReceipt | ConversationConfig | Superseded
 
 @dataclass
 class Ticket:
-    """Where a waiting update finds how its payload ended."""
+    """Where a waiting update finds how its payload ended.
+
+    One that is `endless` waits for that however long it takes: its result has no word for later.
+    """
 
     id: str
     since: datetime
     receipt: Outcome | None = None
     refusal: str | None = None
+    endless: bool = False
 
 
 def _digest(value: Any) -> str:
@@ -88,7 +92,7 @@ def take_batch(state: ConversationState, payload: Any, at: datetime) -> Ticket:
     if batch.id is not None:
         known = _known(state, batch.id, digest)
         if known is not None:
-            return Ticket(batch.id, at, receipt=_outcome(batch.id, known))
+            return Ticket(batch.id, at, receipt=_outcome(batch.id, known), endless=True)
     if state.closing:
         raise ContentError("the conversation is closing and takes no more messages")
     state.totals.messages_in += len(batch.messages)
@@ -97,7 +101,7 @@ def take_batch(state: ConversationState, payload: Any, at: datetime) -> Ticket:
     state.controls.append(
         Control(kind="import", payload=batch.model_dump(mode="json"), at=at, id=batch_id)
     )
-    return Ticket(batch_id, at)
+    return Ticket(batch_id, at, endless=True)
 
 
 def take_compact(state: ConversationState, payload: Any, at: datetime) -> None:
@@ -117,7 +121,7 @@ def take_configure(state: ConversationState, payload: Any, at: datetime) -> Tick
     state.totals.changes += 1
     change_id = f"{OUR_IDS}change-{state.totals.changes}"
     state.controls.append(Control(kind="configure", payload=payload, at=at, id=change_id))
-    return Ticket(change_id, at)
+    return Ticket(change_id, at, endless=True)
 
 
 def take_close(state: ConversationState, payload: Any, at: datetime) -> None:

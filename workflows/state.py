@@ -1,9 +1,9 @@
 """The whole state of a conversation: what continue-as-new carries, and nothing else."""
 
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from perdure.contract import (
     ConversationConfig,
@@ -38,12 +38,14 @@ Kind = Literal["import", "compact", "pin", "configure", "supersede", "close"]
 
 
 class Queued(BaseModel):
-    """An accepted user message that no turn has served yet."""
+    """An accepted user message that no turn has served yet, or that none is to answer."""
 
     id: str
     content: list[Block]
     at: datetime
     pinned: bool = False
+    # Hardly ever set, so it is carried only then.
+    interrupted: Annotated[bool, Field(exclude_if=lambda set_: not set_)] = False
 
 
 class Control(BaseModel):

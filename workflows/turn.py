@@ -18,6 +18,7 @@ from workflows.steps import TurnFailure, calibrate, next_reply
 STEPS = 200
 FRUITLESS = 10
 _PAUSED = "pause_turn"
+_REFUSED = "refusal"
 
 
 async def advance(state: ConversationState, room: Room) -> list[Receipt]:
@@ -58,7 +59,14 @@ async def _take(state: ConversationState) -> tuple[Queued, int]:
 async def _begin(state: ConversationState) -> TurnState:
     queued, seq = await _take(state)
     state.turns += 1
-    state.turn = TurnState(turn=state.turns, step=0, seq=seq, message_id=queued.id, newest=seq)
+    state.turn = TurnState(
+        turn=state.turns,
+        step=0,
+        seq=seq,
+        message_id=queued.id,
+        newest=seq,
+        interrupted=queued.interrupted,
+    )
     return state.turn
 
 
@@ -85,6 +93,10 @@ async def _step(state: ConversationState, room: Room, turn: TurnState) -> list[R
         return []
     if turn.calls:
         answer_calls(state, turn, workflow.now())
+    if result.stop_reason == _REFUSED:
+        # With it in the context, every later request would be refused as well.
+        _leave_out(state, turn.seq)
+        state.note(workflow.now(), f"the model refused turn {turn.turn}, which left the context")
     return _end(state, turn, result.stop_reason)
 
 
@@ -101,10 +113,13 @@ def _take_reply(
     if result.usage is not None:
         state.totals.reply_usage += result.usage
         turn.usage += result.usage
+    begins = state.memory.messages[-1].role == "user"
     if not content:
+        # What an earlier step has said is not the answer to its results.
+        turn.said = None if begins else turn.said
         return
     seq = state.memory.next_seq
-    if state.memory.messages[-1].role == "user":
+    if begins:
         turn.newest = seq
     state.memory = append(state.memory, "assistant", content, now, tokens=result.tokens)
     turn.said = seq
@@ -148,9 +163,7 @@ def _end(state: ConversationState, turn: TurnState, stop_reason: str) -> list[Re
 def _fail(state: ConversationState, turn: TurnState, failure: TurnFailure) -> list[Receipt]:
     if failure.final:
         # What its newest step has brought is what the provider refuses: without it the rest stands.
-        for seq in range(turn.newest, state.memory.next_seq):
-            state.memory = mark(state.memory, seq, failed=True)
-            state.record(failed=seq)
+        _leave_out(state, turn.newest)
     state.totals.failed_turns += 1
     state.note(workflow.now(), f"turn {turn.turn} failed: {failure}")
     _leave(state, turn)
@@ -158,6 +171,13 @@ def _fail(state: ConversationState, turn: TurnState, failure: TurnFailure) -> li
         Receipt(message_id=id_, turn=turn.turn, stop_reason="failed", error=str(failure))
         for id_ in turn.message_ids
     ]
+
+
+def _leave_out(state: ConversationState, from_seq: int) -> None:
+    """Have the messages from `from_seq` on leave the context; they stay in the log."""
+    for seq in [m.seq for m in state.memory.messages if m.seq >= from_seq]:
+        state.memory = mark(state.memory, seq, failed=True)
+        state.record(failed=seq)
 
 
 def _leave(state: ConversationState, turn: TurnState) -> None:

@@ -75,7 +75,10 @@ def the_call(waiting: Sequence[Waiting], tool_use_id: str | None) -> Waiting:
 
 def decide(call: Call[Any], conversation: Conversation, waiting: Sequence[Waiting]) -> None:
     """Ask at the terminal whether each call may run; what is left unanswered waits on."""
-    for each in waiting:
+    for number, each in enumerate(waiting):
+        # A yes to an earlier one may have been one to all of its tool.
+        if number and each not in call(conversation.status())["awaiting"]:
+            continue
         say(described(each), "bold")
         answer = ""
         while answer not in _ANSWERS:

@@ -156,6 +156,24 @@ async def test_the_policy_of_a_tool_and_the_configuration_say_what_is_asked(
     await check_requests(talk)
 
 
+@pytest.mark.parametrize(("approval", "always"), [("ask", True), ("remember", False)])
+async def test_a_yes_that_lasts_is_one_to_all_calls_of_the_tool_that_wait(
+    talk: Talk, approval: Any, always: bool
+) -> None:
+    talk.script.tools.update(send=FakeTool(approval=approval), look=FakeTool(approval="ask"))
+    talk.script.replies.append([call("a", "send"), call("l"), call("b", "send")])
+    await talk.start(TOOLS)
+    await talk.say("Send both.")
+    await waiting(talk, 3)
+    await approve(talk, "b", always=always)
+    [left] = await waiting(talk, 1)
+    assert left["tool_use_id"] == "l"
+    await approve(talk, "l", approved=False)
+    await talk.turns(1)
+    assert [name for name, _ in talk.script.called] == ["send", "send"]
+    assert await talk.errors() == []
+
+
 async def test_a_new_rule_is_taken_while_a_call_waits_and_forgets_what_was_remembered(
     talk: Talk,
 ) -> None:

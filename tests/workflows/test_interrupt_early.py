@@ -22,3 +22,24 @@ async def test_an_interrupt_while_the_turn_waits_for_room_stops_only_that_turn(t
     assert (await asking).stop_reason == INTERRUPTED
     assert (await talk.ask("go on")).text.endswith("go on")
     assert len(talk.script.requests) == number + 1
+
+
+async def test_an_interrupt_before_the_turn_has_begun_stops_it_too(talk: Talk) -> None:
+    await talk.start({"policy": {"keep_recent": 0, "keep_recent_messages": 0}})
+    await talk.ask("hello " + "word " * 200)
+    talk.script.summary_gate.clear()
+    await talk.signal("compact")
+    await asyncio.wait_for(talk.script.summary_asked.wait(), 20)
+    asking = asyncio.ensure_future(talk.ask("one"))
+    await talk.queued(1)
+    await talk.signal("interrupt")
+    await talk.say("two")
+    await talk.queued(2)
+    talk.script.summary_gate.set()
+    stopped = await asking
+    assert (stopped.stop_reason, stopped.text) == (INTERRUPTED, "")
+    await talk.turns(3)
+    assert (await talk.query("reply"))["text"].endswith("two")
+    assert len(talk.script.requests) == 2
+    assert await talk.errors() == []
+    await talk.check_context()

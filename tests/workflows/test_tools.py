@@ -286,6 +286,36 @@ async def test_a_reply_that_pauses_for_ever_and_unknown_ends_are_shown_as_they_a
     await talk.check_context()
 
 
+async def test_a_turn_that_the_model_refuses_leaves_the_context_whole(talk: Talk) -> None:
+    """With it in the context the API refuses whatever comes next."""
+    talk.script.tools["look"] = FakeTool()
+    await talk.start({**TOOLS, "turns_per_run": 2})
+    await talk.ask("Good day.")
+    refused = ReplyResult(content=[{"type": "text", "text": "How"}], stop_reason="refusal")
+    talk.script.replies.extend([[call("a")], refused])
+    reply = await talk.ask("Look at this.")
+    assert (reply.stop_reason, reply.text) == ("refusal", "How")
+    await talk.noted("the model refused turn 2, which left the context")
+    assert (await talk.ask("Something else.")).text.endswith("Something else.")
+    assert texts(talk.script.requests[-1]["messages"])[-1] == "Something else."
+    assert "Look at this." not in str(talk.script.requests[-1])
+    assert "Good day." in str(talk.script.requests[-1])
+    assert "Look at this." in await talk.user_texts()
+    await check_requests(talk)
+    await talk.check_sound()
+
+
+async def test_a_reply_that_says_nothing_to_its_results_says_nothing(talk: Talk) -> None:
+    talk.script.tools["look"] = FakeTool()
+    first: list[Block] = [{"type": "text", "text": "Let me see."}, call("a")]
+    talk.script.replies.extend([first, ReplyResult(content=[])])
+    await talk.start(TOOLS)
+    reply = await talk.ask("hello")
+    assert (reply.stop_reason, reply.text, reply.content) == ("end_turn", "", [])
+    assert (await talk.ask("go on")).text.endswith("go on")
+    await check_requests(talk)
+
+
 async def test_a_call_that_the_reply_limit_has_cut_off_is_not_carried_out(talk: Talk) -> None:
     talk.script.tools["look"] = FakeTool()
     cut = ReplyResult(
