@@ -11,6 +11,9 @@ from workflows.state import ConversationState
 FEWEST_EVENTS, MOST_EVENTS = 4_000, 20_000
 STATE_BYTES_PER_EVENT = 4
 RUN_BYTES = 20_000_000
+# Temporal takes no payload over 2 MB. A step of many results can bring the state there for a
+# while; the compaction that is due then makes it smaller.
+CARRIED_BYTES = 1_900_000
 # Queued messages are carried too; more than this is served before the run is continued.
 CARRIED_QUEUE_BYTES = 500_000
 
@@ -22,13 +25,10 @@ def is_long(state: ConversationState, steps_here: int) -> bool:
         return False
     if any(c.kind in ("import", "close") for c in state.controls):
         return False
-    if config.turns_per_run is not None and steps_here >= config.turns_per_run:
-        return True
-    events = info.get_current_history_length()
-    if events <= FEWEST_EVENTS:
-        return info.get_current_history_size() > RUN_BYTES
-    state_bytes = len(state.model_dump_json())
-    return (
-        events > min(MOST_EVENTS, state_bytes // STATE_BYTES_PER_EVENT)
-        or info.get_current_history_size() > RUN_BYTES
-    )
+    events, size = info.get_current_history_length(), info.get_current_history_size()
+    asked = config.turns_per_run is not None and steps_here >= config.turns_per_run
+    if not (asked or events > FEWEST_EVENTS or size > RUN_BYTES):
+        return False
+    state_bytes = len(state.model_dump_json().encode())
+    due = size > RUN_BYTES or events > min(MOST_EVENTS, state_bytes // STATE_BYTES_PER_EVENT)
+    return (asked or due) and state_bytes < CARRIED_BYTES

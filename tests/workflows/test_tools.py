@@ -374,6 +374,24 @@ async def test_a_long_turn_is_compacted_while_it_lasts(talk: Talk) -> None:
     await talk.check_tiling()
 
 
+async def test_a_state_too_big_to_be_handed_on_waits_until_it_is_smaller(talk: Talk) -> None:
+    """O9: two megabytes of results in one step are more than a payload may have."""
+
+    async def big(given: dict[str, Any]) -> str:
+        return "x" * 220_000
+
+    talk.script.tools["look"] = FakeTool(big)
+    talk.script.replies.append([call(f"c{n}") for n in range(10)])
+    await talk.start({**TOOLS, "turns_per_run": 1})
+    await talk.ask("Read everything.")
+    runs = (await talk.status())["totals"]["runs"]
+    await talk.ask("And now?")
+    assert (await talk.ask("Once more.")).text.endswith("Once more.")
+    assert (await talk.status())["totals"]["runs"] > runs
+    assert await talk.task_failures() == []
+    await check_requests(talk)
+
+
 async def test_results_that_do_not_fit_the_window_are_shortened(talk: Talk) -> None:
     async def big(given: dict[str, Any]) -> str:
         return f"page {given['n']}: " + "word " * (900 if given["n"] else 20)
