@@ -7,10 +7,11 @@ from temporalio import activity
 
 from activities.material import fetch
 from perdure.archive import Archive
-from perdure.contract import Held, HeldRef
+from perdure.contract import ConversationConfig, Held, HeldRef
 from perdure.entrance import parse_pin
 from perdure.errors import ArchiveUnavailable, PerdureError
-from perdure.memory.blocks import ContentError
+from perdure.memory.blocks import ContentError, upper_estimate
+from perdure.memory.pinning import pin_fault
 from perdure.past import Past
 from perdure.recall import recall
 from perdure.tools import ToolError
@@ -31,9 +32,14 @@ class Own:
     async def pin(self, text: str) -> None:
         """Never compact `text`. Repeated, it changes nothing. Raises ToolError."""
         try:
-            pinned = parse_pin({"text": text})
+            pinned = str(parse_pin({"text": text}))
         except ContentError as error:
             raise ToolError(str(error)) from None
+        known = Held.model_validate(await fetch(HeldRef())).resumable
+        policy = (known.config or ConversationConfig()).policy.calibrated(known.calibration)
+        tokens = upper_estimate([{"type": "text", "text": pinned}])
+        if fault := pin_fault(known.memory, policy, tokens, pinned):
+            raise ToolError(fault)
         handle = activity.client().get_workflow_handle(self.id)
         await handle.signal("pin", {"text": pinned})
 

@@ -11,6 +11,7 @@ from perdure.entrance import reconfigured
 from perdure.memory.blocks import ContentError, upper_estimate
 from perdure.memory.compact import next_compaction
 from perdure.memory.groups import pairing_fault
+from perdure.memory.pinning import pin_fault
 from perdure.memory.session import Session
 from perdure.memory.state import append, mark, pin
 from workflows.archiving import archive_at_last, claimed
@@ -59,13 +60,21 @@ async def configure(state: ConversationState, payload: Any) -> ConversationConfi
 
 
 def pin_down(state: ConversationState, control: Control) -> None:
-    """Pin a message of the tail, or a note. Raises ContentError if the message has left."""
-    wanted = control.payload
+    """Pin a message of the tail, or a note.
+
+    Raises ContentError if the message has left, or when too much is pinned already.
+    """
+    wanted, policy = control.payload, budgets(state)
+    found = next((m for m in state.memory.messages if m.seq == wanted and not m.pinned), None)
     if isinstance(wanted, str):
         tokens = upper_estimate([{"type": "text", "text": wanted}])
+        if fault := pin_fault(state.memory, policy, tokens, wanted):
+            raise ContentError(fault)
         before, state.memory = state.memory, pin(state.memory, wanted, control.at, tokens)
         if state.memory is not before:
             state.record(noted=state.memory.pins[-1])
+    elif found is not None and (fault := pin_fault(state.memory, policy, found.weight)):
+        raise ContentError(fault)
     elif any(m.seq == wanted for m in state.memory.messages):
         state.memory = mark(state.memory, wanted, pinned=True)
         state.record(pinned=wanted)

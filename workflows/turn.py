@@ -3,8 +3,9 @@
 from temporalio import workflow
 
 from perdure.contract import INTERRUPTED, STEP_LIMIT, Receipt, ReplyResult
-from perdure.memory.blocks import Block, ContentError, is_blank
+from perdure.memory.blocks import Block, ContentError, is_blank, upper_estimate
 from perdure.memory.groups import calls, with_unique_ids
+from perdure.memory.pinning import pin_fault
 from perdure.memory.state import append, mark, unpin_passing
 from workflows.approvals import give_up
 from workflows.archiving import claimed
@@ -12,6 +13,7 @@ from workflows.calls import answer_calls, carry_out, is_carried_on, opened
 from workflows.room import Room
 from workflows.state import ConversationState, KeptReply, Queued, TurnState
 from workflows.steps import TurnFailure, calibrate, next_reply
+from workflows.views import budgets
 
 # Model calls of one turn, and replies in a row from which nothing comes: a model that goes on
 # like that would not stop by itself.
@@ -50,8 +52,12 @@ async def _take(state: ConversationState) -> tuple[Queued, int]:
     (content,) = await claimed(queued.id, [queued.content])
     state.inbox.pop(0)
     seq = state.memory.next_seq
-    state.memory = append(state.memory, "user", content, queued.at, pinned=queued.pinned)
-    if queued.pinned:
+    pinned = queued.pinned
+    if pinned and (fault := pin_fault(state.memory, budgets(state), upper_estimate(content))):
+        pinned = False
+        state.note(workflow.now(), f"message {queued.id} was not pinned: {fault}")
+    state.memory = append(state.memory, "user", content, queued.at, pinned=pinned)
+    if pinned:
         state.record(pinned=seq)
     return queued, seq
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perdure.memory.blocks import Block
 from perdure.memory.stored import big_blocks, expanded, hashes, reference
-from perdure.memory.wire import canonical_json
+from perdure.memory.wire import canonical_json, without_nulls
 
 if TYPE_CHECKING:
     from perdure.archive.archive import Archive
@@ -21,10 +21,18 @@ async def claim(
     """`content` with its big blocks stored and replaced by their references."""
     claimed = list(content)
     for i in big_blocks(content):
-        data = canonical_json(content[i]).encode()
+        data = _written(content[i]).encode()
         blob = await archive.put_blob(namespace, conversation, data, JSON)
         claimed[i] = reference(content[i], blob.sha256, len(data))
     return claimed
+
+
+def _written(block: Block) -> str:
+    """Canonical JSON, but for the nulls among a call's arguments, which mean something."""
+    if block.get("type") != "tool_use":
+        return canonical_json(block)
+    whole = {**without_nulls(block), "input": block.get("input")}
+    return json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 async def originals(

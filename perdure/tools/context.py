@@ -19,7 +19,10 @@ class OwnConversation(Protocol):
         """The conversation's id."""
 
     async def pin(self, text: str) -> None:
-        """Never compact `text`, from the next turn on. Raises ToolError for a blank or long one."""
+        """Never compact `text`, from the next turn on.
+
+        Raises ToolError for a blank or long one, and when too much is pinned already.
+        """
 
     async def recall(self, question: str) -> str:
         """Dated excerpts of what has left the context and fits a question, about 1,000 tokens."""

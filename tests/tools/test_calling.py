@@ -17,7 +17,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.tools import CallingTools
 from perdure.archive import Archive
-from perdure.archive.claims import unclaim
+from perdure.archive.claims import claim, unclaim
 from perdure.contract import INLINE_BYTES, CallRef, Held, MaterialPage, Resumed, ToolResult
 from perdure.entrance import size_of
 from perdure.memory.blocks import to_text
@@ -301,6 +301,14 @@ async def test_arguments_that_were_too_big_come_from_the_archive(
         assert said in text_of(await call(measure, workflow=Workflow(material)))
 
 
+async def test_a_null_among_arguments_that_are_stored_stays_one(archive: Archive) -> None:
+    given = {"text": "x" * 50_000, "parent": None, "at": [{"day": None}]}
+    block = {"type": "tool_use", "id": "toolu_1", "name": "measure", "input": given}
+    claimed = await claim(archive, "default", "desk", [block])
+    assert is_stored(claimed[0])
+    assert await unclaim(archive, claimed) == [block]
+
+
 async def test_the_idempotency_key_is_that_of_the_call(call: Call) -> None:
     seen: list[tuple[str, int]] = []
 
@@ -401,13 +409,19 @@ async def test_now_tells_the_time_of_a_zone(call: Call) -> None:
 
 async def test_remember_pins_a_text_once(call: Call) -> None:
     remember = worker_tools(None)["remember"]
-    workflow = Workflow({"name": "remember", "input": {"text": "HM-48213"}, "chain": "c"})
+    given = {"name": "remember", "input": {"text": "HM-48213"}, "chain": "c"}
+    workflow = Workflow(given, held(Memory()))
     assert text_of(await call(remember, workflow=workflow)) == "kept"
     assert workflow.signals == [("pin", {"text": "HM-48213"})]
     once = pin(Memory(), "HM-48213", START, 4)
     assert pin(once, "HM-48213", START, 4) is once
     for text in (" ", "x" * 30_000):
         assert (await call(remember, text=text)).is_error
+    full = pin(Memory(), "all that fits", START, 48_000)
+    result = await call(remember, text="one more", held=held(full))
+    assert result.is_error
+    assert "a quarter of the window; 48,000 are taken, and this has" in text_of(result)
+    assert text_of(await call(remember, text="all that fits", held=held(full))) == "kept"
 
 
 async def test_expand_reads_the_messages_of_a_range_as_far_as_there_is_room(call: Call) -> None:

@@ -245,6 +245,23 @@ async def test_naughty_strings_are_carried_word_for_word(offline_talk: Talk) -> 
     await offline_talk.query("context_text")
 
 
+async def test_what_is_pinned_leaves_room_for_the_rest(talk: Talk) -> None:
+    policy = {"context_window": 4_000, "reserve_output": 400, "message_budget": 800}
+    await talk.start({"policy": policy})
+    await talk.signal("pin", {"text": "a " * 500})
+    await talk.signal("pin", {"text": "b " * 500})
+    await talk.noted("pin: pinned texts may have 900 tokens together, a quarter of the window; ")
+    await talk.ask("c " * 1_000, pinned=True)
+    await talk.noted("was not pinned: pinned texts may have 900 tokens")
+    await talk.signal("pin", {"seq": 0})
+    # Pinned again, the first takes no more.
+    await talk.signal("pin", {"text": "a " * 500})
+    assert (await talk.ask("hello")).text.endswith("hello")
+    assert (await talk.query("memory"))["pinned"] == 1
+    assert len(await talk.errors()) == 3
+    await talk.check_context()
+
+
 async def test_what_is_pinned_is_never_compacted(talk: Talk) -> None:
     await talk.start({"policy": {"message_budget": 300, "observe_chunk": 150}})
     await talk.ask("Never mention prices.", pinned=True)

@@ -1,0 +1,25 @@
+"""How much may be pinned: what is never compacted must leave room for what is."""
+
+from perdure.memory.policy import MemoryPolicy
+from perdure.memory.state import Memory
+
+# Of the window, the part that pinned texts may fill together.
+SHARE = 4
+
+
+def pin_fault(memory: Memory, policy: MemoryPolicy, tokens: int, text: str = "") -> str | None:
+    """Why so many tokens cannot be pinned as well, in a sentence; None when they can.
+
+    A note whose `text` is pinned already takes nothing.
+    """
+    if text and any(p.seq is None and p.text == text for p in memory.pins):
+        return None
+    held = sum(p.tokens for p in memory.pins)
+    held += sum(m.weight for m in memory.messages if m.pinned)
+    limit = policy.input_limit // SHARE
+    if held + tokens <= limit:
+        return None
+    return (
+        f"pinned texts may have {limit:,} tokens together, a quarter of the window; "
+        f"{held:,} are taken, and this has {tokens:,}"
+    )
