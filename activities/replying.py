@@ -24,7 +24,7 @@ from perdure.memory.project import Context
 from perdure.model.choose import Providers
 from perdure.model.offline import MODEL as OFFLINE
 from perdure.model.pool import Pool
-from perdure.model.provider import ModelReply, ReplyCall
+from perdure.model.provider import ModelReply, ReplyCall, Stopped
 from perdure.model.tokens import count_blocks
 from perdure.model.window import too_long
 from perdure.tools import Tool
@@ -145,11 +145,12 @@ class Replying:
                 # As if the model's window were the configured one, if that is larger.
                 raise _TooLong(seen[0] * found["window"] // min(found["window"], seen[1])) from None
             raise as_failure(error) from error
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as stopped:
             details = activity.cancellation_details()
             if details is None or not details.cancel_requested:
                 raise
-            return _interrupted("".join(so_far), call.model)
+            usage = stopped.usage if isinstance(stopped, Stopped) else Usage()
+            return _interrupted("".join(so_far), call.model, usage)
 
     def _chosen(self, names: list[str]) -> dict[str, Tool]:
         try:
@@ -177,7 +178,7 @@ class Replying:
             return content
 
 
-def _interrupted(so_far: str, model: str) -> ModelReply:
+def _interrupted(so_far: str, model: str, usage: Usage) -> ModelReply:
     """What was said before the user stopped it, marked as unfinished for the model to see."""
     content = [{"type": "text", "text": f"{so_far.rstrip()}\n[interrupted]"}] if so_far else []
-    return ModelReply(content=content, stop_reason=INTERRUPTED, usage=Usage(), model=model)
+    return ModelReply(content=content, stop_reason=INTERRUPTED, usage=usage, model=model)

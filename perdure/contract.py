@@ -172,14 +172,15 @@ class Sparse(Wire):
 class Usage(Sparse):
     """Tokens as the provider booked them; `input` is without the cached ones.
 
-    `cost` is in millionths of a US dollar; `unpriced` counts the calls whose model the worker has
-    no price for, which `cost` leaves out.
+    `searches` are those of its own web search. `cost` is in millionths of a US dollar; `unpriced`
+    counts the calls whose model the worker has no price for, which `cost` leaves out.
     """
 
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    searches: int = 0
     cost: int = 0
     unpriced: int = 0
 

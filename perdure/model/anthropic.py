@@ -1,5 +1,6 @@
 """The provider for everything that speaks the Messages API."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable
@@ -14,7 +15,7 @@ from perdure.memory.blocks import clean
 from perdure.memory.wire import sha256
 from perdure.model.answer import schema_of
 from perdure.model.failure import answered, broken, cut_off, failure, not_the_api
-from perdure.model.provider import ModelReply, OnText, ReplyCall, Summary, SummaryCall
+from perdure.model.provider import ModelReply, OnText, ReplyCall, Stopped, Summary, SummaryCall
 from perdure.model.request import Body, reply_request, without_thinking
 from perdure.model.stream import Assembly, BrokenStream, whole
 from perdure.model.summary import accepted, summary_request
@@ -136,14 +137,17 @@ class AnthropicProvider:
 
     async def _streamed(self, response: httpx2.Response, model: str, on_text: OnText) -> ModelReply:
         assembly = Assembly()
-        # The raw events, since the SDK's iterator hides the pings.
-        async for sent in anthropic.AsyncStream.raw_events(response):
-            event = json.loads(sent.data or "{}")
-            if not isinstance(event, dict):
-                raise BrokenStream("an event must be an object")
-            if "error" in (sent.event, event.get("type")):
-                raise answered(200, event, response.headers, self._address, model)
-            on_text(clean(assembly.feed(event)))
+        try:
+            # The raw events, since the SDK's iterator hides the pings.
+            async for sent in anthropic.AsyncStream.raw_events(response):
+                event = json.loads(sent.data or "{}")
+                if not isinstance(event, dict):
+                    raise BrokenStream("an event must be an object")
+                if "error" in (sent.event, event.get("type")):
+                    raise answered(200, event, response.headers, self._address, model)
+                on_text(clean(assembly.feed(event)))
+        except asyncio.CancelledError:
+            raise Stopped(assembly.usage) from None
         if not assembly.is_complete:
             raise cut_off(self._address)
         return assembly.reply()

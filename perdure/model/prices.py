@@ -20,6 +20,7 @@ from perdure.model.provider import (
     OnText,
     Provider,
     ReplyCall,
+    Stopped,
     Summary,
     SummaryCall,
 )
@@ -45,9 +46,10 @@ class Long(Rates):
 
 
 class Price(Rates):
-    """The rates of a model."""
+    """The rates of a model; `search` is for a thousand web searches."""
 
     long: Long | None = None
+    search: Dollars = 10
 
 
 Prices = Mapping[str, Price]
@@ -97,6 +99,7 @@ def priced(usage: Usage, price: Price | None) -> Usage:
         + usage.output * rates.output
         + usage.cache_write * rates.cache_write
         + usage.cache_read * rates.cache_read
+        + usage.searches * price.search * 1_000
     )
     return usage.model_copy(update={"cost": round(cost)})
 
@@ -110,8 +113,14 @@ class Priced:
 
     async def reply(self, call: ReplyCall, on_text: OnText) -> ModelReply:
         """See Provider."""
-        said = await self.provider.reply(call, on_text)
-        return replace(said, usage=priced(said.usage, price_of(self._table, call.model)))
+        price = price_of(self._table, call.model)
+        try:
+            said = await self.provider.reply(call, on_text)
+        except Stopped as stopped:
+            # Before the first event nothing is known, not even that it will be booked.
+            begun = stopped.usage != Usage()
+            raise Stopped(priced(stopped.usage, price) if begun else stopped.usage) from None
+        return replace(said, usage=priced(said.usage, price))
 
     async def count(self, call: ReplyCall) -> int | None:
         """See Provider."""

@@ -1,5 +1,6 @@
 """What a provider of models is asked and what it gives back."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -117,11 +118,22 @@ class Summary:
     answer: dict[str, Any] | None = None
 
 
+class Stopped(asyncio.CancelledError):
+    """A call that was cancelled while it was answered; `usage` is what was booked until then.
+
+    Providers book the input at the beginning and most of the output at the end.
+    """
+
+    def __init__(self, usage: Usage) -> None:
+        super().__init__()
+        self.usage = usage
+
+
 class Provider(Protocol):
     """Both calls are tried once: who calls decides about trying again."""
 
     async def reply(self, call: ReplyCall, on_text: OnText) -> ModelReply:
-        """The next message of the conversation. Raises ModelError."""
+        """The next message of the conversation. Raises ModelError, and Stopped if cancelled."""
 
     async def count(self, call: ReplyCall) -> int | None:
         """Tokens of input that a reply would book, None where nobody can tell."""

@@ -48,6 +48,11 @@ class Assembly:
         return ""
 
     @property
+    def usage(self) -> Usage:
+        """What has been booked so far."""
+        return booked(self._usage)
+
+    @property
     def is_complete(self) -> bool:
         """Whether the model has said why it stopped."""
         return self._message is not None and self._stop_reason is not None
@@ -107,17 +112,22 @@ def whole(message: Mapping[str, Any]) -> ModelReply:
         raise BrokenStream("a message needs content and a stop_reason")
     if not all(isinstance(block, Mapping) for block in content):
         raise BrokenStream("content must be a list of blocks")
-    usage = _mapping(message.get("usage"))
     return ModelReply(
         content=[_sendable(block) for block in content],
         stop_reason=stop_reason,
-        usage=Usage(
-            input=_number(usage.get("input_tokens")),
-            output=_number(usage.get("output_tokens")),
-            cache_read=_number(usage.get("cache_read_input_tokens")),
-            cache_write=_number(usage.get("cache_creation_input_tokens")),
-        ),
+        usage=booked(_mapping(message.get("usage"))),
         model=str(message.get("model") or ""),
+    )
+
+
+def booked(usage: Mapping[str, Any]) -> Usage:
+    """The figures of the API in our words."""
+    return Usage(
+        input=_number(usage.get("input_tokens")),
+        output=_number(usage.get("output_tokens")),
+        cache_read=_number(usage.get("cache_read_input_tokens")),
+        cache_write=_number(usage.get("cache_creation_input_tokens")),
+        searches=_number(_mapping(usage.get("server_tool_use")).get("web_search_requests")),
     )
 
 

@@ -13,7 +13,8 @@ from perdure.memory.blocks import Block
 from perdure.memory.project import Context
 from perdure.model import request
 from perdure.model.anthropic import AnthropicProvider
-from perdure.model.provider import ModelReply, ReplyCall
+from perdure.model.prices import Price, Priced
+from perdure.model.provider import ModelReply, ReplyCall, Stopped
 from tests.model.calls import MODEL, SYSTEM, assistant, context, reply_call, text_block, user
 from tests.support.answers import Answer, bad_request, blocks, events, raw_events, refusal, text
 from tests.support.messages_api import MessagesApi
@@ -412,6 +413,36 @@ async def test_a_cancelled_reply_closes_its_connection(
     with pytest.raises(asyncio.CancelledError):
         await replying
     assert (await ask(provider)).stop_reason == "end_turn"
+
+
+async def test_a_cancelled_reply_tells_what_was_booked_until_then(
+    api: MessagesApi, provider: AnthropicProvider
+) -> None:
+    gate, heard = asyncio.Event(), asyncio.Event()
+    usage = {"input_tokens": 1_000, "cache_read_input_tokens": 50_000}
+    api.script(text("Once upon a time, long ago.", hold_at=4, held=gate, usage=usage))
+    priced = Priced(provider, {MODEL: Price(input=2, output=10, cache_write=2.5, cache_read=0.2)})
+
+    def on_text(piece: str) -> None:
+        if piece:
+            heard.set()
+
+    replying = asyncio.create_task(priced.reply(reply_call(), on_text))
+    await asyncio.wait_for(heard.wait(), 20)
+    replying.cancel()
+    with pytest.raises(Stopped) as stopped:
+        await replying
+    gate.set()
+    booked = stopped.value.usage
+    assert (booked.input, booked.cache_read) == (1_000, 50_000)
+    assert booked.cost == 12_000 + 10 * booked.output
+
+
+async def test_searches_of_the_server_are_booked(
+    api: MessagesApi, provider: AnthropicProvider
+) -> None:
+    api.script(text("Found.", usage={"server_tool_use": {"web_search_requests": 3}}))
+    assert (await ask(provider)).usage.searches == 3
 
 
 @pytest.mark.parametrize("settings", [{}, {"ANTHROPIC_CONFIG_DIR": "/nonexistent"}])

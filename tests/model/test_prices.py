@@ -15,6 +15,12 @@ def test_a_cost_is_in_millionths_of_a_dollar() -> None:
     assert priced(USAGE, PRICE).cost == 2_000 + 1_000 + 1_000 + 1_000
 
 
+def test_a_thousand_searches_have_a_price_of_their_own() -> None:
+    usage = Usage(input=1_000, searches=3)
+    assert priced(usage, PRICE).cost == 2_000 + 30_000
+    assert priced(usage, PRICE.model_copy(update={"search": 5})).cost == 2_000 + 15_000
+
+
 def test_our_own_models_have_a_price() -> None:
     table = prices()
     assert price_of(table, ANTHROPIC_MODEL) is not None

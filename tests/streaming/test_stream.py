@@ -130,6 +130,8 @@ async def test_what_was_said_until_an_interruption_has_been_heard(
             await conversation.interrupt()
     gate.set()
     assert heard
+    # The provider books what it was asked, whether its answer was heard to the end or not.
+    assert (await conversation.status())["totals"]["reply_usage"]["input"] > 0
 
 
 async def test_without_an_archive_only_the_reply_comes(
