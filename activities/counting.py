@@ -13,8 +13,7 @@ from perdure.contract import COUNT, CountRef, Counts
 from perdure.memory.wire import canonical_json
 from perdure.model.pool import Pool
 from perdure.model.tokens import count_each
-from perdure.tools import Tool
-from perdure.tools.registry import ALL, as_sent
+from perdure.tools.registry import ALL, Offered, as_sent
 
 # The median of what real requests with tools were booked, beside their own text and schemas.
 TOOLS_OVERHEAD = 522
@@ -23,7 +22,7 @@ TOOLS_OVERHEAD = 522
 class Counting:
     """The activity `count`."""
 
-    def __init__(self, pool: Pool, tools: Mapping[str, Tool], archive: Archive) -> None:
+    def __init__(self, pool: Pool, tools: Mapping[str, Offered], archive: Archive) -> None:
         self._archive = archive
         self._pool = pool
         self._tools = tools

@@ -27,8 +27,7 @@ from perdure.model.pool import Pool
 from perdure.model.provider import ModelReply, ReplyCall, Stopped
 from perdure.model.tokens import count_blocks
 from perdure.model.window import too_long
-from perdure.tools import Tool
-from perdure.tools.registry import UnknownTool, as_sent, calls_in, chosen
+from perdure.tools.registry import Offered, UnknownTool, as_sent, calls_in, chosen
 
 # Share of the window from which on a request is counted exactly, where that is wanted.
 NEAR = 0.8
@@ -50,7 +49,7 @@ class Replying:
         pool: Pool,
         archive: Archive,
         model: str,
-        tools: Mapping[str, Tool],
+        tools: Mapping[str, Offered],
     ) -> None:
         self._tools = tools
         self._providers = providers
@@ -152,7 +151,7 @@ class Replying:
             usage = stopped.usage if isinstance(stopped, Stopped) else Usage()
             return _interrupted("".join(so_far), call.model, usage)
 
-    def _chosen(self, names: list[str]) -> dict[str, Tool]:
+    def _chosen(self, names: list[str]) -> dict[str, Offered]:
         try:
             return chosen(self._tools, names)
         except UnknownTool as error:

@@ -23,7 +23,7 @@ from perdure.model.pool import Pool
 from perdure.model.tokens import count_blocks
 from perdure.tools import Tool, ToolContext, ToolError
 from perdure.tools.output import OutputError, to_content
-from perdure.tools.registry import no_such_tool
+from perdure.tools.registry import Offered, no_such_tool
 from perdure.tools.signature import ArgumentError
 
 # Of an exception that nobody wrote for a model to read.
@@ -33,7 +33,7 @@ _ERROR_CHARS = 500
 class CallingTools:
     """The activity `call_tool`; `tools` are those of the worker."""
 
-    def __init__(self, tools: Mapping[str, Tool], pool: Pool, archive: Archive) -> None:
+    def __init__(self, tools: Mapping[str, Offered], pool: Pool, archive: Archive) -> None:
         self._tools = tools
         self._archive = archive
         self._pool = pool
@@ -52,7 +52,7 @@ class CallingTools:
         if found is None:
             raise ApplicationError("the turn of this call is over", non_retryable=True)
         called = self._tools.get(found["name"])
-        if called is None:
+        if not isinstance(called, Tool):
             return await self._error(ref, no_such_tool(found["name"], self._tools))
         try:
             arguments = called.arguments(await self._input(found))

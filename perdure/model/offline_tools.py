@@ -29,7 +29,8 @@ def tool_turn(context: Context, tools: Sequence[Mapping[str, Any]]) -> list[Bloc
     if content and content[-1].get("type") == "tool_result":
         results = [block for block in content if block.get("type") == "tool_result"]
         return [_text(_told(results, _names(context)))]
-    known = {str(tool["name"]): tool for tool in tools}
+    # Those of the provider have no schema, and no provider to carry them out.
+    known = {str(tool["name"]): tool for tool in tools if "input_schema" in tool}
     said = str(content[-1].get("text", "")) if content else ""
     asked = [found for found in _USE.finditer(said) if found[1] in known]
     if not asked:

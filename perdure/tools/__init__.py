@@ -11,6 +11,16 @@ conversation whose configuration has their names in `tools`.
 
 from perdure.tools.context import OwnConversation, ToolContext, ToolError
 from perdure.tools.output import Document, Image
+from perdure.tools.server import ServerTool
 from perdure.tools.tool import Tool, tool
 
-__all__ = ["Document", "Image", "OwnConversation", "Tool", "ToolContext", "ToolError", "tool"]
+__all__ = [
+    "Document",
+    "Image",
+    "OwnConversation",
+    "ServerTool",
+    "Tool",
+    "ToolContext",
+    "ToolError",
+    "tool",
+]

@@ -10,9 +10,12 @@ from perdure.contract import ToolCall
 from perdure.errors import SettingsError
 from perdure.memory.blocks import Block
 from perdure.tools.builtin import BUILTIN
+from perdure.tools.server import ServerTool
 from perdure.tools.signature import ArgumentError
 from perdure.tools.tool import Tool
 
+Offered = Tool | ServerTool
+"""What a conversation may choose."""
 # Chosen in a configuration, it stands for every tool of the worker.
 ALL = "*"
 
@@ -21,13 +24,13 @@ class UnknownTool(Exception):
     """A conversation has chosen a tool that this worker has not; the text names those it has."""
 
 
-def worker_tools(module: str | None) -> dict[str, Tool]:
+def worker_tools(module: str | None) -> dict[str, Offered]:
     """The built-in tools and those of the user's module, by name, sorted.
 
     The module may stand in the working directory. Raises SettingsError with one sentence when
     it cannot be imported, has no tools, or two tools have one name.
     """
-    tools: dict[str, Tool] = {}
+    tools: dict[str, Offered] = {}
     for each in (*BUILTIN, *(() if module is None else _tools_of(module))):
         if tools.setdefault(each.name, each) is not each:
             raise SettingsError(
@@ -37,7 +40,7 @@ def worker_tools(module: str | None) -> dict[str, Tool]:
     return dict(sorted(tools.items()))
 
 
-def _tools_of(module: str) -> Iterable[Tool]:
+def _tools_of(module: str) -> Iterable[Offered]:
     here = str(Path.cwd())
     if here not in sys.path:
         # At the end: a file here must not take the place of a package.
@@ -52,7 +55,7 @@ def _tools_of(module: str) -> Iterable[Tool]:
     except (Exception, SystemExit) as error:
         said = " ".join(str(error).split())
         raise _unusable(module, f"fails at its import: {type(error).__name__}: {said}") from error
-    tools = [value for value in vars(found).values() if isinstance(value, Tool)]
+    tools = [value for value in vars(found).values() if isinstance(value, Tool | ServerTool)]
     if not tools:
         raise _unusable(module, "has no tools; mark functions in it with @tool")
     return tools
@@ -62,7 +65,7 @@ def _unusable(module: str, why: str) -> SettingsError:
     return SettingsError(f"PERDURE_TOOLS names {module!r}, which {why}.")
 
 
-def chosen(tools: Mapping[str, Tool], names: Sequence[str]) -> dict[str, Tool]:
+def chosen(tools: Mapping[str, Offered], names: Sequence[str]) -> dict[str, Offered]:
     """The tools that a configuration names, sorted by name. Raises UnknownTool."""
     if ALL in names:
         return dict(tools)
@@ -75,23 +78,30 @@ def chosen(tools: Mapping[str, Tool], names: Sequence[str]) -> dict[str, Tool]:
     return {name: tool for name, tool in tools.items() if name in names}
 
 
-def as_sent(tools: Mapping[str, Tool]) -> list[dict[str, Any]]:
+def as_sent(tools: Mapping[str, Offered]) -> list[dict[str, Any]]:
     """The tools as a request to the Messages API names them."""
-    return [
-        {"name": t.name, "description": t.description, "input_schema": t.input_schema}
-        for t in tools.values()
-    ]
+    return [_sent(each) for each in tools.values()]
 
 
-def calls_in(content: Sequence[Block], tools: Mapping[str, Tool]) -> list[ToolCall]:
+def _sent(each: Offered) -> dict[str, Any]:
+    if isinstance(each, ServerTool):
+        return dict(each.definition)
+    return {
+        "name": each.name,
+        "description": each.description,
+        "input_schema": each.input_schema,
+    }
+
+
+def calls_in(content: Sequence[Block], tools: Mapping[str, Offered]) -> list[ToolCall]:
     """How each call in a reply is to be carried out, in their order."""
     return [_call(block, tools) for block in content if block.get("type") == "tool_use"]
 
 
-def _call(block: Block, tools: Mapping[str, Tool]) -> ToolCall:
+def _call(block: Block, tools: Mapping[str, Offered]) -> ToolCall:
     id_, name = str(block.get("id")), str(block.get("name"))
     called = tools.get(name)
-    if called is None:
+    if not isinstance(called, Tool):
         return ToolCall(id=id_, error=no_such_tool(name, tools))
     try:
         called.arguments(block.get("input") or {})
@@ -105,6 +115,6 @@ def _call(block: Block, tools: Mapping[str, Tool]) -> ToolCall:
     )
 
 
-def no_such_tool(name: str, tools: Mapping[str, Tool]) -> str:
+def no_such_tool(name: str, tools: Mapping[str, Offered]) -> str:
     """What to tell a model that calls a tool which it was not given."""
     return f"there is no tool {name[:64]!r}; there are {', '.join(tools) or 'none'}"

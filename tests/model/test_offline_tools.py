@@ -21,6 +21,12 @@ def result(id_: str, text: str, **more: Any) -> Block:
     return {"type": "tool_result", "tool_use_id": id_, "content": [text_block(text)], **more}
 
 
+def test_tools_of_a_provider_are_not_called() -> None:
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    content, _ = compose(context(user("use web_search ovens\nuse now")), [*TOOLS, search])
+    assert [block["name"] for block in content[1:]] == ["now"]
+
+
 @pytest.mark.parametrize(
     ("said", "calls"),
     [

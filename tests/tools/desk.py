@@ -6,11 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from perdure.tools import Image, ToolContext, ToolError, tool
+from perdure.tools import Image, ServerTool, ToolContext, ToolError, tool
 
 # What has happened, by idempotency key.
 effects: list[str] = []
 _met = asyncio.Event()
+search = ServerTool({"type": "web_search_20250305", "name": "web_search", "max_uses": 3})
 
 
 @tool(approval="ask")

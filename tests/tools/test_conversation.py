@@ -13,7 +13,7 @@ from perdure.conversation import Conversation
 from perdure.errors import TurnFailed
 from perdure.memory.blocks import to_text
 from tests.cli.conftest import Cli, cli
-from tests.support.answers import Answer, blocks, text
+from tests.support.answers import Answer, blocks, text, wrong_key
 from tests.support.messages_api import MessagesApi
 from tests.support.talk import soon
 from tests.tools import desk as shop
@@ -146,6 +146,24 @@ async def test_the_model_finds_what_was_said_and_summarised(
     found = {name: to_text([block]) for name, block in results(api).items()}
     assert "The oven is reserved under HM-48213." in found["recall"]
     assert found["expand"].startswith(f"[result: {entry['first_seq']} ")
+
+
+async def test_a_search_of_the_provider_that_was_given_up_holds_nothing_up(
+    api: MessagesApi, desk: Conversation
+) -> None:
+    """Its call has no result, and the API refuses it as soon as the user has spoken again."""
+    query = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    searching = blocks({"type": "text", "text": "I search."}, query, stop_reason="pause_turn")
+    api.script(searching.but(usage={"server_tool_use": {"web_search_requests": 1}}), wrong_key())
+    with pytest.raises(TurnFailed):
+        await soon(desk.ask("Search for ovens."))
+    assert api.requests[-1]["messages"][-1]["content"][-1] == query
+    assert shop.search.definition in api.requests[-1]["tools"]
+    assert (await soon(desk.ask("Never mind."))).text == "Reply to: Never mind."
+    sent = [b["type"] for m in api.requests[-1]["messages"] for b in m["content"]]
+    assert sent == ["text", "text", "text"]
+    totals = (await desk.status())["totals"]["reply_usage"]
+    assert totals["searches"] == 1
 
 
 async def test_a_null_argument_arrives(api: MessagesApi, desk: Conversation) -> None:

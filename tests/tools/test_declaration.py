@@ -222,7 +222,7 @@ def test_the_built_in_tools_are_small() -> None:
     tools = worker_tools(None)
     assert all(isinstance(each, Tool) for each in tools.values())
     assert list(tools) == sorted(tools)
-    assert {each.approval for each in tools.values()} == {"always"}
+    assert {each.approval for each in tools.values() if isinstance(each, Tool)} == {"always"}
     assert count(canonical_json(as_sent(tools))) < 450
 
 

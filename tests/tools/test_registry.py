@@ -10,7 +10,7 @@ from perdure.contract import ToolCall
 from perdure.errors import SettingsError
 from perdure.memory.blocks import Block
 from perdure.settings import Settings
-from perdure.tools import tool
+from perdure.tools import ServerTool, tool
 from perdure.tools.registry import UnknownTool, as_sent, calls_in, chosen, worker_tools
 
 DESK = '''
@@ -123,6 +123,32 @@ def test_every_call_of_a_reply_is_judged_in_its_order() -> None:
 def test_a_plain_call_costs_the_history_its_id_only() -> None:
     (call,) = calls_in([use("a", "now")], worker_tools(None))
     assert call.model_dump(mode="json") == {"id": "a"}
+
+
+def test_a_tool_of_the_provider_is_offered_as_it_is_and_never_called_here(here: Path) -> None:
+    definition = {"type": "web_search_20250305", "name": "web_search", "max_uses": 5}
+    source = f"from perdure.tools import ServerTool\nsearch = ServerTool({definition})\n"
+    (here / "desk_tools.py").write_text(source, encoding="utf-8")
+    tools = chosen(worker_tools("desk_tools"), ["web_search"])
+    assert as_sent(tools) == [definition]
+    (call,) = calls_in([use("a", "web_search")], tools)
+    assert "there is no tool 'web_search'" in (call.error or "")
+
+
+@pytest.mark.parametrize(
+    ("definition", "words"),
+    [
+        ({}, "needs a type"),
+        ({"type": "web_search_20250305"}, "needs a name"),
+        ({"type": "x", "name": "a b"}, "needs a name"),
+        ({"type": "x", "name": "y", "z": object()}, "the server tool 'y' is not JSON"),
+    ],
+)
+def test_a_faulty_tool_of_the_provider_says_what_is_wrong(
+    definition: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        ServerTool(definition)
 
 
 def test_what_is_sent_is_name_description_and_schema() -> None:
