@@ -390,7 +390,8 @@ class OpenRef(Wire):
 class Resumed(Wire):
     """What a conversation left for the one that goes on from it.
 
-    `config` is for a start that brings none of its own.
+    `config` is for a start that brings none of its own. The usage is what it had cost; a fork has
+    cost nothing yet.
     """
 
     memory: Memory
@@ -399,6 +400,8 @@ class Resumed(Wire):
     events: int = 0
     config: ConversationConfig | None = None
     calibration: int = 1_000
+    reply_usage: Usage = Usage()
+    compaction_usage: Usage = Usage()
 
     @property
     def marks(self) -> Marks:

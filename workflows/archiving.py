@@ -154,6 +154,8 @@ async def open_chain(state: ConversationState, fork: Fork | None) -> None:
         unpinned = unpin_passing(before.memory)
         state.memory, state.turns = without_open_calls(unpinned, workflow.now()), before.turns
         state.totals.compactions = before.rows
+        state.totals.reply_usage = before.reply_usage
+        state.totals.compaction_usage = before.compaction_usage
         state.calibration = before.calibration
         state.archived = before.marks
         if unpinned is not before.memory:

@@ -121,6 +121,8 @@ def _resumable(state: ConversationState) -> Resumed:
         events=state.events,
         config=state.config,
         calibration=state.calibration,
+        reply_usage=state.totals.reply_usage,
+        compaction_usage=state.totals.compaction_usage,
     )
 
 

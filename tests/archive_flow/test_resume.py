@@ -24,7 +24,7 @@ async def test_a_closed_conversation_goes_on_with_its_memory(opening: Opening) -
     await first.import_messages(diary(20))
     said = await first.ask("How many loaves on day 3?")
     await soon(first.close())
-    before = await first.memory()
+    before, cost = await first.memory(), (await first.status())["totals"]
     with pytest.raises(ConversationClosed):
         await first.ask("more")
 
@@ -32,6 +32,10 @@ async def test_a_closed_conversation_goes_on_with_its_memory(opening: Opening) -
     assert second.resumed
     status = await opened(second)
     assert (status["turn"], status["messages"], status["title"]) == (1, 22, "the bakery")
+    totals = (await second.status())["totals"]
+    for usage in ("reply_usage", "compaction_usage"):
+        assert totals[usage] == cost[usage]
+    assert cost["reply_usage"]["input"] > 0
     assert (await second.memory())["observations"] == before["observations"]
     assert (await second.context())["system"] == "You are a baker."
     assert (await second.reply()).text == said.text
