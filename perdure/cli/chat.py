@@ -1,7 +1,7 @@
 """`perdure chat`: at a terminal, or with a message on each line of stdin."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Annotated, Any
 
@@ -36,7 +36,10 @@ def chat(
     ] = DEFAULT_ID,
     config: Config = None,
 ) -> None:
-    """Talk. With stdin from a pipe, every line is a message."""
+    """Talk; Ctrl-C stops a reply, and leaves where there is none.
+
+    With stdin from a pipe, every line is a message.
+    """
     configured = read_config(config)
     with in_background(session(Settings())) as (opened, call):
         talk = _Talk(opened, call, id, configured)
@@ -123,13 +126,25 @@ class _Talk:
     def _exchange(self, message: str) -> None:
         """One message and its reply."""
         text = self._checked(message)
-        reply, step = self._call(speak(self._conversation, text, sys.stdout))
-        while reply.stop_reason == AWAITING_APPROVAL:
+        spoken = self._heard(speak(self._conversation, text, sys.stdout))
+        while spoken is not None and spoken[0].stop_reason == AWAITING_APPROVAL:
+            reply, step = spoken
             decide(self._call, self._conversation, reply.awaiting)
-            reply, step = self._call(
+            spoken = self._heard(
                 speak(self._conversation, text, sys.stdout, reply.message_id, step)
             )
         self._tell_compactions()
+
+    def _heard(self, speaking: Coroutine[Any, Any, tuple[Reply, int]]) -> tuple[Reply, int] | None:
+        """A reply to its end; None when Ctrl-C has stopped its turn, and not the chat."""
+        try:
+            spoken: tuple[Reply, int] = self._call(speaking)
+        except KeyboardInterrupt:
+            self._call(self._conversation.interrupt())
+            self._call(at_rest(self._conversation))
+            say("\ninterrupted", DIM)
+            return None
+        return spoken
 
     def _checked(self, message: str) -> str:
         return checked(message, archive=self._session.archive is not None)

@@ -3,11 +3,14 @@
 import asyncio
 import os
 import pty
+import signal
 
 from temporalio.client import Client
 
 from tests.cli.conftest import Cli, cli, fresh, start
+from tests.support.answers import text
 from tests.support.messages_api import MessagesApi
+from tests.support.talk import soon
 from tests.tools.conftest import QUEUE
 
 __all__ = ["cli", "fresh"]
@@ -56,6 +59,43 @@ async def test_a_chat_asks_and_a_call_outlives_it(
     await say("/quit")
     assert await again.wait() == 0
     os.close(theirs)
+    os.close(ours)
+
+
+async def test_ctrl_c_stops_a_reply_and_not_the_chat(
+    client: Client, api: MessagesApi, fresh: str
+) -> None:
+    env = {
+        "TEMPORAL_ADDRESS": client.service_client.config.target_host,
+        "PERDURE_TASK_QUEUE": QUEUE,
+        "TERM": "xterm",
+    }
+    ours, theirs = pty.openpty()
+
+    async def until(text: str) -> str:
+        seen = ""
+        while text not in seen:
+            seen += (await asyncio.to_thread(os.read, ours, 4096)).decode()
+        return seen
+
+    gate = asyncio.Event()
+    api.script(text("Never heard.", delay=gate), text("Here I am."))
+    asked = len(api.requests)
+    system = '{"system": "You sell bread."}'
+    chatting = await start("chat", fresh, "--config", system, env=env, stream=theirs)
+    os.close(theirs)
+    await until("you> ")
+    os.write(ours, b"Tell me a story.\n")
+    await soon(api.arrived(asked + 1))
+    chatting.send_signal(signal.SIGINT)
+    await soon(until("interrupted"))
+    await soon(until("you> "))
+    gate.set()
+    os.write(ours, b"Are you there?\n")
+    assert "Here I am." in await soon(until("\nyou> "))
+    chatting.send_signal(signal.SIGINT)
+    assert f"{fresh} stays" in await soon(until("stays"))
+    assert await chatting.wait() == 0
     os.close(ours)
 
 
