@@ -46,47 +46,61 @@ class Streaming:
                 await asyncio.wait_for(passing, LAST_WORDS_SECONDS)
 
     async def _pass_on(self, speech: "_Speech") -> None:
-        info = activity.info()
         while (piece := await speech.next()) is not None:
-            if time.monotonic() < self._not_before:
-                continue
-            try:
-                await self._archive.put_piece(info.namespace, info.workflow_id or "", piece)
-            except PerdureError as error:
-                self._not_before = time.monotonic() + PAUSE_SECONDS
-                activity.logger.warning("replies are not streamed: %s", error)
+            if await self._taken(piece):
+                speech.passed(piece)
+            elif speech.has_ended:
+                return
             await speech.pause()
+
+    async def _taken(self, piece: Piece) -> bool:
+        """Whether the database has the piece; what it has not goes out with the next words."""
+        info = activity.info()
+        if time.monotonic() < self._not_before:
+            return False
+        try:
+            await self._archive.put_piece(info.namespace, info.workflow_id or "", piece)
+        except PerdureError as error:
+            self._not_before = time.monotonic() + PAUSE_SECONDS
+            activity.logger.warning("replies are not streamed: %s", error)
+            return False
+        return True
 
 
 class _Speech:
     """The words of one step that are still to be passed on."""
 
     def __init__(self, piece: Piece) -> None:
-        self._piece = piece
-        self._words: list[str] = []
+        self._before = piece
+        self._words = ""
         self._news = asyncio.Event()
         self._ended = asyncio.Event()
 
     def take(self, text: str) -> None:
-        self._words.append(text)
+        self._words += clean(text)
         self._news.set()
 
     def end(self) -> None:
         self._ended.set()
         self._news.set()
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether no more words come."""
+        return self._ended.is_set()
+
     async def next(self) -> Piece | None:
-        """What has been said since the last piece; None after the end."""
+        """What has been said since the last piece that was passed on; None after the end."""
         await self._news.wait()
-        text = clean("".join(self._words))
-        self._words.clear()
-        if not self._ended.is_set():
+        if not self.has_ended:
             self._news.clear()
-        if not text:
+        if not self._words:
             return None
-        before = self._piece
-        self._piece = before.model_copy(update={"start": before.end, "text": text})
-        return self._piece
+        return self._before.model_copy(update={"start": self._before.end, "text": self._words})
+
+    def passed(self, piece: Piece) -> None:
+        """The next piece begins behind this one."""
+        self._before, self._words = piece, self._words[len(piece.text) :]
 
     async def pause(self) -> None:
         """Let words gather; not at the end, when there is nothing to wait for."""
