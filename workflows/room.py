@@ -138,10 +138,14 @@ class Room:
         return bool(state.inbox) or any(c.kind != "import" for c in state.controls)
 
     async def _has_ended_soon(self, flight: Compaction) -> bool:
-        """Wait for its end within PATIENCE, and only once."""
+        """Wait for its end within PATIENCE, and only once; not for a turn that is stopped."""
         if not flight.late:
-            flight.late = not await flight.wait(PATIENCE)
+            done = await flight.wait(PATIENCE, unless=self._is_stopped)
+            flight.late = not done and not self._is_stopped()
         return flight.done
+
+    def _is_stopped(self) -> bool:
+        return self._state.turn is not None and self._state.turn.interrupted
 
     async def make(self, *, wait_for_all: bool = False) -> None:
         """Before a model call: compact what must be compacted first, start what may run beside.

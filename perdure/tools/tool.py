@@ -90,6 +90,9 @@ def tool(
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a typed function, sync or async, a tool: `@tool` or `@tool(approval="ask")`.
 
+    An async function shares its loop with the whole worker, so it must await and not block; any
+    other runs in a thread of its own.
+
     The model reads the docstring, or `description`, and a schema made from the parameters'
     types; `Annotated[int, Field(description="in euros")]` describes one of them. A parameter of
     type `ToolContext` is filled in. `approval` says whether a call may run: "always", "never",
