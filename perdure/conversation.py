@@ -484,7 +484,7 @@ class Conversation:
     ) -> Recalled:
         """What was said that fits a question, dated, word for word; see `perdure.recall`.
 
-        Without an archive only in the messages that the workflow still has.
+        Without an archive only in what the workflow still has.
         """
         past = await self.past()
         return await recall(
@@ -498,6 +498,7 @@ class Conversation:
             until=until,
             level=level,
             before=past.tail_seq,
+            entries=past.held.resumable.memory.observations,
         )
 
     async def held(self) -> Held:

@@ -52,7 +52,9 @@ def question_of(value: str) -> str:
 
 def recall(
     id: Id,  # noqa: A002
-    question: Annotated[str, typer.Argument(help="What to look for.", callback=question_of)],
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="What to look for.", callback=question_of)
+    ],
     limit_tokens: Annotated[
         int, typer.Option(min=50, max=100_000, help="How long the answer may be.")
     ] = LIMIT_TOKENS,

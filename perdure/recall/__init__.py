@@ -5,9 +5,10 @@
     found.excerpts    # the same as data, best first
 
 `archive` has what left the workflow (None: there is none), `key` is the chain that knows it
-(`Past.key`), `tail` are the messages that still stand in the workflow. Where nothing was found,
-`excerpts` is empty and `text` says why in one sentence. Raises `Refused` for limits and filters
-that cannot be, and `ArchiveUnavailable` while the database is away.
+(`Past.key`), `tail` are the messages that still stand in the workflow and `entries` those of its
+memory, for a `level`. Where nothing was found, `excerpts` is empty and `text` says why in one
+sentence. Raises `Refused` for limits and filters that cannot be, and `ArchiveUnavailable` while
+the database is away.
 """
 
 from perdure.recall.ask import LIMIT_TOKENS, recall

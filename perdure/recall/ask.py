@@ -8,6 +8,7 @@ from perdure.archive import ChainKey
 from perdure.archive.candidates import Filters
 from perdure.errors import Refused
 from perdure.memory.message import Message, Role
+from perdure.memory.observation import Observation
 from perdure.memory.terms import terms
 from perdure.model.tokens import count
 from perdure.recall.asked import Asked, Found
@@ -33,6 +34,9 @@ NOTHING_FOUND = (
     "Nothing that was said holds a word of the question; try other words, in the language of the "
     "conversation."
 )
+NOTHING_ADMITTED = (
+    "Nothing of that role and time holds a word of the question; try other words, or wider filters."
+)
 
 
 async def recall(
@@ -47,15 +51,18 @@ async def recall(
     until: datetime | None = None,
     level: int = 0,
     before: int | None = None,
+    entries: Sequence[Observation] = (),
 ) -> Recalled:
     """What was said that fits `question`, within `limit_tokens`.
 
     Only messages of `role` and from `since..until`, both included, if given. `level` 0 looks in
-    the messages, 1 and up in the archived entries of the memory of that level. `before` is the
-    first seq that the archive must not be asked for, by default the first of `tail`. Raises
-    Refused for a limit under 50, a time without an offset, and a role beside a level.
+    the messages, 1 and up in the entries of the memory of that level: those of the archive and
+    `entries`, which the workflow holds. `before` is the first seq that the archive must not be
+    asked for, by default the first of `tail`. Raises Refused for a limit under 50, a time without
+    an offset, times in the wrong order, and a role beside a level.
     """
-    _refuse(limit_tokens, role, level, since, until)
+    _refuse(limit_tokens, role, level)
+    _refuse_times(since, until)
     words = list(dict.fromkeys(terms(question)))
     if not words:
         return _nothing(question, NO_WORD)
@@ -66,24 +73,40 @@ async def recall(
         archive,
         key,
         tail,
+        entries,
         before=tail[0].seq if before is None and tail else before,
         # More than there is room for: one that is too long is passed over for the next.
         most=max(GLANCE_TOKENS, limit_tokens // 16),
     )
     found = await (from_entries(asked, level) if level else from_messages(asked))
     if not found.excerpts:
-        return _nothing(question, NOTHING_FOUND if found.total else NOTHING_SAID)
+        return _nothing(question, _why(asked, level, found.total))
     return _within(question, found, limit_tokens)
 
 
-def _refuse(limit_tokens: int, role: Role | None, level: int, *times: datetime | None) -> None:
+def _refuse(limit_tokens: int, role: Role | None, level: int) -> None:
     if limit_tokens < LEAST_TOKENS:
         raise Refused(f"{limit_tokens} tokens are too few for an excerpt; {LEAST_TOKENS} are not")
     if level and role is not None:
         raise Refused("an entry of the memory has no role; leave out the role or the level")
-    for time in times:
+
+
+def _refuse_times(since: datetime | None, until: datetime | None) -> None:
+    for time in (since, until):
         if time is not None and time.utcoffset() is None:
             raise Refused(f"the time {time.isoformat()} needs an offset, such as +00:00")
+    if since is not None and until is not None and since > until:
+        raise Refused(
+            f"nothing can be since {since.isoformat()} and until {until.isoformat()}: that is "
+            "before it"
+        )
+
+
+def _why(asked: Asked, level: int, total: int) -> str:
+    """Why nothing was found among `total`."""
+    if not total:
+        return f"The memory has no entry of level {level}." if level else NOTHING_SAID
+    return NOTHING_FOUND if asked.filters == Filters() else NOTHING_ADMITTED
 
 
 def _nothing(question: str, why: str) -> Recalled:

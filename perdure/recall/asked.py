@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from perdure.archive import ChainKey
 from perdure.archive.candidates import Filters
 from perdure.memory.message import Message
+from perdure.memory.observation import Observation
 from perdure.recall.found import Excerpt
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 class Asked:
     """A question, its `terms`, and where to look; `most` are wanted.
 
-    The archive is asked for what stands before the message `before` (None: for all).
+    The archive is asked for what stands before the message `before` (None: for all). `tail` and
+    `entries` are what the workflow holds, of which the archive may not know yet.
     """
 
     question: str
@@ -26,6 +28,7 @@ class Asked:
     archive: "Archive | None"
     key: ChainKey
     tail: Sequence[Message]
+    entries: Sequence[Observation]
     before: int | None
     most: int
 
