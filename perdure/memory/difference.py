@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel
 
-from perdure.memory.message import Message
+from perdure.memory.blocks import Block
+from perdure.memory.message import Message, Role
 from perdure.memory.observation import Observation
 from perdure.memory.project import Context
 from perdure.memory.state import Memory
@@ -65,12 +66,15 @@ class Difference(BaseModel):
 def difference(before: Memory, sent: Context, after: Memory, sent_then: Context) -> Difference:
     """What is gone from `before`, sent as `sent`, and new in `after`, sent as `sent_then`.
 
-    They may be of two conversations: what has a number in both is the same if its words are.
+    They may be of two conversations: what has a number or an id in both is the same if its words
+    are.
     """
-    entries = {o.identity + o.id: o for o in before.observations}
-    others = {o.identity + o.id: o for o in after.observations}
+    # Not by their identity: a model tells the same compaction in other words the next time.
+    entries = {(o.id, o.text): o for o in before.observations}
+    others = {(o.id, o.text): o for o in after.observations}
+    pins, other_pins = [p.text for p in before.pins], [p.text for p in after.pins]
     was, now = _shown(before), _shown(after)
-    both = [s for s in was if s in now and was[s].content == now[s].content]
+    both = [s for s in was if s in now and _says(was[s]) == _says(now[s])]
     return Difference(
         tokens_before=sent.tokens,
         tokens_after=sent_then.tokens,
@@ -83,13 +87,17 @@ def difference(before: Memory, sent: Context, after: Memory, sent_then: Context)
         messages_kept=len(both),
         elided=[s for s in both if _stubs(after, s) and _stubs(before, s) != _stubs(after, s)],
         restored=[s for s in both if _stubs(before, s) and not _stubs(after, s)],
-        pins_gone=[p.text for p in before.pins if p not in after.pins],
-        pins_new=[p.text for p in after.pins if p not in before.pins],
+        pins_gone=[text for text in pins if text not in other_pins],
+        pins_new=[text for text in other_pins if text not in pins],
     )
 
 
 def _shown(memory: Memory) -> dict[int, Message]:
     return {m.seq: m for m in memory.messages if not m.failed}
+
+
+def _says(message: Message) -> tuple[Role, list[Block]]:
+    return message.role, message.content
 
 
 def _stubs(memory: Memory, seq: int) -> dict[int, str]:

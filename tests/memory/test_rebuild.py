@@ -1,5 +1,7 @@
 """A memory rebuilt from its messages, compactions and events is the one that there was."""
 
+from datetime import timedelta
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +17,7 @@ from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import project
 from perdure.memory.rebuild import filled, outline
 from perdure.memory.revise import revise
-from perdure.memory.state import Memory, mark, pin, unpin_passing
+from perdure.memory.state import Memory, append, mark, pin, unpin_passing
 from tests.support.conversations import EXCHANGES, POLICIES, START, Said, say, summary
 
 SYSTEMS = ("", "Be brief.", "Be kind.")
@@ -174,3 +176,39 @@ def test_a_difference_tells_stubs_marks_and_the_other_way_of_a_fork() -> None:
     assert [(s.first_seq, s.last_seq, s.into) for s in gone] == [(0, 0, None)]
     fork = between(before, other.memory)
     assert [(s.first_seq, s.last_seq) for s in fork.messages_new] == [(5, 5)]
+
+
+def test_two_ways_from_a_fork_may_tell_one_range_in_other_words() -> None:
+    told = Told()
+    for number in range(6):
+        told.say(
+            Said(f"{number}: the gate code is 4711. " * 20, (), "Noted.", pinned=False), number
+        )
+    plan = next_compaction(told.memory, MemoryPolicy(message_budget=300))
+    assert plan is not None
+    way, other = (
+        apply(told.memory, plan.parts[0], made.model_copy(update={"content": words}), START)[0]
+        for made in [summary(plan.parts[0])]
+        for words in ("One way.", "Another way.")
+    )
+    # The same compaction of the same messages: a model seldom says it twice in the same words.
+    assert [o.identity for o in way.observations] == [o.identity for o in other.observations]
+    found = difference(way, project(way, "", 0), other, project(other, "", 0))
+    assert (found.entries_kept, found.changes) == (0, True)
+    assert [e.id for e in found.entries_gone] == [e.id for e in found.entries_new]
+
+
+def test_messages_of_two_conversations_with_one_number_may_be_of_two_speakers() -> None:
+    first, second = (
+        append(Memory(), role, [{"type": "text", "text": "Hello."}], START)
+        for role in ("user", "assistant")
+    )
+    found = difference(first, project(first, "", 0), second, project(second, "", 0))
+    assert (found.messages_kept, len(found.messages_gone), len(found.messages_new)) == (0, 1, 1)
+
+
+def test_a_note_that_was_pinned_at_two_times_is_the_same_note() -> None:
+    first, second = (
+        pin(Memory(), "Be kind.", at, 5) for at in (START, START + timedelta(minutes=1))
+    )
+    assert not difference(first, project(first, "", 0), second, project(second, "", 0)).changes
