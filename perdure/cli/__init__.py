@@ -80,7 +80,9 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, PerdureError):
         said = str(error)
     elif hasattr(error, "format_message"):
-        said = f"{error.format_message()} See `perdure --help`."
+        wrong, context = error.format_message(), getattr(error, "ctx", None)
+        stop = "" if wrong.endswith((".", "?")) else "."
+        said = f"{wrong}{stop} See `{context.command_path if context else 'perdure'} --help`."
     else:
         said = f"unexpected {type(error).__name__}: {error} (-v shows where)"
     return readable(" ".join(said.split()))

@@ -33,11 +33,11 @@ def compact(
     async def compacted() -> list[dict[str, Any]]:
         async with session(Settings()) as opened:
             conversation = opened.conversation(id)
-            before = {row["sha256"] for row in await conversation.compactions()}
+            before = {row["n"] for row in await conversation.compactions()}
             await conversation.compact(instructions)
             await _until_idle(conversation)
             rows = await conversation.compactions()
-            return [row for row in rows if row["sha256"] not in before]
+            return [row for row in rows if row["n"] not in before]
 
     rows = run(compacted())
     if as_json:

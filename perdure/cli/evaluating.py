@@ -43,7 +43,7 @@ def evaluate(
 ) -> None:
     """Look for the expected answers of queries in the context and in the archive.
 
-    With a model also: does it give the same answer from the context as from the original \
+    With a model also: does it give the same answer from the context as from the original
     messages? KIND is recall, artifact, continuation or decision.
     """
     found = run(_evaluated(id, read_queries(queries), model))

@@ -27,7 +27,7 @@ def import_(
 ) -> None:
     """Append messages spoken elsewhere, without replies to them.
 
-    FILE holds Anthropic messages (role, content, perhaps "at"): as a JSON list, as an object \
+    FILE holds Anthropic messages (role, content, perhaps "at"): as a JSON list, as an object
     with "messages" and perhaps "system", or one on each line. If one is wrong, none is imported.
     """
     configured = read_config(config)

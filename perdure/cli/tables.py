@@ -51,14 +51,14 @@ def memory_table(found: Mapping[str, Any]) -> RenderableType:
 def compactions_table(found: Sequence[Mapping[str, Any]]) -> Table:
     """Rows of the ledger, oldest first."""
     rows = table(
-        "when", "entry", ">level", ">messages", ">tokens", ">left", ">ratio", "method", "model"
+        ">row", "when", "entry", ">messages", ">tokens", ">left", ">ratio", "method", "model"
     )
     for row in found:
         entry = row["observation"]
         rows.add_row(
+            f"{row['n']}",
             when(row["at"]),
             entry["id"],
-            str(entry["level"]),
             span(entry["first_seq"], entry["last_seq"]),
             f"{row['source_tokens']:,}",
             f"{entry['compressed_tokens']:,}",
@@ -95,7 +95,7 @@ def difference_table(found: Difference) -> Table:
     """What two contexts do not share, in the order in which they are sent."""
     rows = table("", "what", ">messages", ">tokens", "")
     if found.system_changed:
-        rows.add_row("new", "system prompt", "", "", "")
+        rows.add_row("changed", "system prompt", "", "", "")
     for word, entries in (("gone", found.entries_gone), ("new", found.entries_new)):
         for e in entries:
             name = f"entry {e.id}, level {e.level}"

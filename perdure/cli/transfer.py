@@ -24,7 +24,7 @@ def export(
 ) -> None:
     """Write a whole conversation, running or closed, as JSON lines.
 
-    Messages, observations, ledger, replies, big contents and the memory: `restore` makes the \
+    Messages, observations, ledger, replies, big contents and the memory: `restore` makes the
     same conversation of it, here or elsewhere.
     """
     if file == "-":

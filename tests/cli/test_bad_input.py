@@ -22,8 +22,9 @@ LONG = "too long " * 220_000
     ("arguments", "said"),
     [
         (("send", "a", ""), "the message is empty"),
-        (("send", "a"), "Missing argument 'TEXT'"),
-        (("sned", "a", "hello"), "Did you mean 'send'"),
+        (("send", "a"), "Missing argument 'TEXT'. See `perdure send --help`."),
+        (("sned", "a", "hello"), "Did you mean 'send'? See `perdure --help`."),
+        (("fork", "a", "--at", "0"), "greater than or equal to 1. See `perdure fork --help`."),
         (("send", "x" * 1_001, "hello"), "1,001 characters"),
         (("chat", "a", "--config", '{"policy": {"message_budget": -5}}'), "message_budget"),
     ],
