@@ -94,6 +94,12 @@ class Shadow(BaseModel):
     fault: str | None = None
 
     @property
+    def is_new(self) -> bool:
+        """Whether it would say anything else than it says."""
+        was, now = self.was, self.now
+        return (now.content, now.facts) != (was.content, was.facts)
+
+    @property
     def adopting(self) -> Supersede:
         """What is sent to the conversation to adopt the new text."""
         made = self.now
@@ -151,12 +157,32 @@ async def shadow(
             ms = round((time.monotonic() - started) * 1000)
         price = price_of(summariser.prices, recorded.row.observation.model)
         both = await summariser.pool.run(compared, recorded.row, call, made, price, queries)
-        stands = _stands(past, recorded.row)
-        return both.model_copy(
-            update={"stands": stands, "now": both.now.model_copy(update={"ms": ms})}
-        )
+        return both.model_copy(update={"now": both.now.model_copy(update={"ms": ms})})
 
-    return list(await asyncio.gather(*(one(found[n]) for n in dict.fromkeys(wanted))))
+    made = await asyncio.gather(*(one(found[n]) for n in dict.fromkeys(wanted)))
+    return [standing(past, each) for each in made]
+
+
+def standing(past: Past, made: Shadow) -> Shadow:
+    """`made` with what is true by now of whether its entry `stands`."""
+    entries = past.held.resumable.memory.observations
+    stands = any((o.id, o.identity) == (made.id, made.identity) for o in entries)
+    return made.model_copy(update={"stands": stands})
+
+
+async def again(past: Past, made: Sequence[Shadow]) -> list[Shadow]:
+    """What was made earlier, by the conversation as it is now.
+
+    Raises Refused when it was made for another conversation.
+    """
+    for each in made:
+        entry = await past.entry(each.id)
+        if past.archive is not None and (entry is None or entry.identity != each.identity):
+            raise Refused(
+                f"{past.conversation} has no entry {each.id} like that; it was made for another "
+                "conversation"
+            )
+    return [standing(past, each) for each in made]
 
 
 async def _recorded(past: Past) -> list[_Recorded]:
@@ -178,12 +204,6 @@ async def _recorded(past: Past) -> list[_Recorded]:
             found.append(_Recorded(row, previous_end(memory.observations, entry.first_seq)))
             memory.take_entry(entry)
     return found
-
-
-def _stands(past: Past, row: LedgerRow) -> bool:
-    entry = row.observation
-    standing = past.held.resumable.memory.observations
-    return any((o.id, o.identity) == (entry.id, entry.identity) for o in standing)
 
 
 async def _call(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from perdure.cli.evaluating import read_queries
 from perdure.cli.options import Id, Json, read_object, read_text
@@ -21,10 +21,18 @@ from perdure.model.importance import find_importance
 from perdure.model.pool import Pool
 from perdure.model.prices import prices
 from perdure.settings import Settings, default_model
-from perdure.shadow import Column, Shadow, Summariser, shadow
+from perdure.shadow import Column, Shadow, Summariser, again, shadow
 
 ROWS = 5
-_SHADOWS = TypeAdapter(list[Shadow])
+
+
+class _Accepted(BaseModel):
+    """What is printed beside `--accept`."""
+
+    shadows: list[Shadow]
+
+
+_PRINTED = TypeAdapter(list[Shadow] | _Accepted)
 
 
 def shadow_(
@@ -40,10 +48,16 @@ def shadow_(
     template: Annotated[
         str | None, typer.Option(metavar="TEXT|@FILE", help="Another summary_template.")
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="So many of the last compactions.")] = ROWS,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help=f"So many of the last compactions; by default {ROWS}.")
+    ] = None,
     row: Annotated[
         list[int] | None,
-        typer.Option(min=0, metavar="N", help="This one of the ledger; may be repeated."),
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="This one of the ledger, see `perdure compactions`; may be repeated.",
+        ),
     ] = None,
     queries: Annotated[
         str | None,
@@ -60,7 +74,7 @@ def shadow_(
     accept: Annotated[
         bool,
         typer.Option(
-            "--accept", help="Let each new text supersede the old one, if that stands still."
+            "--accept", help="Let each other text supersede the old one, if that stands still."
         ),
     ] = False,
     text: Annotated[bool, typer.Option("--text", help="Print the texts too.")] = False,
@@ -68,14 +82,21 @@ def shadow_(
 ) -> None:
     """Summarise recorded ranges in another way and compare; by itself this changes nothing."""
     changes = _changes(prompt, model, schema, template)
-    if earlier is not None and (changes or queries):
-        raise typer.BadParameter("what was made earlier cannot be made in another way")
+    if earlier is not None and (changes or queries or rows):
+        raise typer.BadParameter(
+            "--from takes what was made earlier; beside it only --row, --accept, --text and --json"
+        )
+    if rows is not None and row:
+        raise typer.BadParameter("either --rows or --row can be given")
     asked = [] if queries is None else read_queries(queries)
     made = None if earlier is None else read_shadows(earlier, row or [])
 
     async def done() -> tuple[list[Shadow], list[dict[str, Any]]]:
         async with session(Settings()) as opened:
-            found = made or await _made(opened, id, changes, rows, row or [], asked)
+            if made is None:
+                found = await _made(opened, id, changes, rows or ROWS, row or [], asked)
+            else:
+                found = await again(await opened.conversation(id).past(), made)
             return found, await _accepted(opened, id, found) if accept else []
 
     found, accepted = run(done())
@@ -106,14 +127,16 @@ def _changes(
 def read_shadows(path: Path, rows: list[int]) -> list[Shadow]:
     """What an earlier call has printed, all or some of it. Raises Refused."""
     try:
-        found = _SHADOWS.validate_json(path.read_bytes())
+        printed = _PRINTED.validate_json(path.read_bytes())
     except OSError as error:
         raise Refused(f"--from: {path} cannot be read ({error.strerror})") from None
     except ValidationError:
         raise Refused(f"--from: {path} is not what `perdure shadow --json` prints") from None
+    found = printed if isinstance(printed, list) else printed.shadows
     missing = [n for n in rows if n not in [each.n for each in found]]
     if missing or not found:
-        raise Refused(f"--from: {path} tells nothing of compaction {missing[0] if missing else 0}")
+        what = f"compaction {missing[0]}" if missing else "any compaction"
+        raise Refused(f"--from: {path} tells nothing of {what}")
     return [each for each in found if not rows or each.n in rows]
 
 
@@ -149,6 +172,9 @@ async def _accepted(opened: Session, name: str, found: list[Shadow]) -> list[dic
     conversation = opened.conversation(name)
     told: list[dict[str, Any]] = []
     for each in found:
+        if not each.is_new:
+            told.append({"n": each.n, "refused": "its new text is the old one"})
+            continue
         try:
             told.append({"n": each.n, "id": await conversation.supersede(each.adopting)})
         except Refused as error:
@@ -182,9 +208,8 @@ def _say(found: list[Shadow], accepted: list[dict[str, Any]], *, text: bool) -> 
             remark(f"row {told['n']} was not accepted: {told['refused']}")
         else:
             say(f"row {told['n']} is superseded: {told['id']} stands in the memory now")
-    if not accepted and any(each.stands for each in found):
-        standing = ", ".join(each.id for each in found if each.stands)
-        remark(f"nothing was changed; --accept would supersede {standing}")
+    if not accepted and (standing := [each.id for each in found if each.stands and each.is_new]):
+        remark(f"nothing was changed; --accept would supersede {', '.join(standing)}")
 
 
 def _cells(each: Shadow, column: Column) -> list[Any]:

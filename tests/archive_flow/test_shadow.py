@@ -16,7 +16,7 @@ from perdure.memory.evaluate import Query
 from perdure.model.choose import Providers
 from perdure.model.pool import Pool
 from perdure.model.prices import prices
-from perdure.shadow import Summariser, shadow
+from perdure.shadow import Summariser, again, shadow
 from perdure.transfer.checking import checked
 from tests.archive_flow.conftest import TIGHT_CONFIG, Opening, diary
 from tests.archive_flow.test_transfer import written
@@ -119,6 +119,8 @@ async def test_another_prompt_on_the_recorded_ranges_and_one_is_adopted(
     with pytest.raises(Refused, match=f"{chosen.id} does not stand in the context any more"):
         await conversation.supersede(other.adopting)
 
+    assert [each.stands for each in await again(await conversation.past(), [chosen])] == [False]
+
     # What was sent before is still known word for word, and so is what comes after.
     for line in LINES[23:27]:
         await conversation.ask(line)
@@ -148,5 +150,10 @@ async def test_what_cannot_be_is_refused(
     assert await shadow(past, OTHER, summariser, last=5) == []
     with pytest.raises(Refused, match="has no compaction 3; it has none yet"):
         await shadow(past, OTHER, summariser, last=5, rows=[3])
+    await conversation.import_messages(diary(12))
+    [made] = await shadow(await conversation.past(), TIGHT_CONFIG, summariser, last=1)
+    other = await opening(TIGHT_CONFIG, f"{fresh}-other")
+    with pytest.raises(Refused, match=f"has no entry {made.id} like that; it was made for another"):
+        await again(await other.past(), [made])
     with pytest.raises(ArchiveMissing, match="set PERDURE_DATABASE_URL"):
         await shadow(replace(past, archive=None), OTHER, summariser, last=5)

@@ -32,7 +32,14 @@ async def test_shadow_and_accept(
     assert (chosen["id"], chosen["stands"]) == (standing, True)
     assert (chosen["now"]["method"], chosen["now"]["model"]) == ("extractive", "extractive")
 
-    # Offline the same text comes out again; a better one is written by hand.
+    # Offline the same text comes out again, which is nothing to adopt; a better one is written.
+    file.write_text(json.dumps(found), encoding="utf-8")
+    same = await cli("shadow", fresh, "--from", str(file), "--row", str(number), "--accept", **env)
+    assert (same.code, same.err) == (
+        1,
+        f"row {number} was not accepted: its new text is the old one\n",
+    )
+    assert len(await conversation.compactions()) == len(rows)
     chosen["now"]["content"] = "The loaves were counted."
     file.write_text(json.dumps(found), encoding="utf-8")
     adopting = ("--from", str(file), "--row", str(number), "--accept")
@@ -46,6 +53,13 @@ async def test_shadow_and_accept(
     file.write_text(json.dumps(found), encoding="utf-8")
     late = await cli("shadow", fresh, *adopting, "--json", **env)
     assert late.code == 1
+    file.write_text(late.out, encoding="utf-8")
+    [read] = read_shadows(file, [])
+    assert (read.id, read.is_new, read.stands) == (standing, True, False)
+    file.write_text("[]", encoding="utf-8")
+    with pytest.raises(Refused, match="tells nothing of any compaction"):
+        read_shadows(file, [])
+    file.write_text(json.dumps(found), encoding="utf-8")
     assert "does not stand in the context" in json.loads(late.out)["accepted"][0]["refused"]
     with pytest.raises(Refused, match="is not what `perdure shadow --json` prints"):
         read_shadows(prompt, [])
