@@ -13,6 +13,8 @@ _MICROSECOND = timedelta(microseconds=1)
 class Row(NamedTuple):
     """A LedgerRow without the observation's text, facts and sources; times are microseconds.
 
+    `usage` has its fields in their order; cost and unpriced calls only where there are any.
+
     Two hundred of them are most of the state that a continued run is given, twice: with the
     names of their fields they would be two and a half times as large.
     """
@@ -22,7 +24,7 @@ class Row(NamedTuple):
     urgency: Urgency
     source_tokens: int
     ms: int
-    usage: tuple[int, int, int, int] | None
+    usage: tuple[int, ...] | None
     sha256: str
     id: str
     level: int
@@ -47,6 +49,12 @@ def _time(micros: int) -> datetime:
     return _EPOCH + micros * _MICROSECOND
 
 
+def _numbers(usage: Usage) -> tuple[int, ...]:
+    tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write)
+    priced = (usage.cost, usage.unpriced)
+    return (*tokens, *priced) if any(priced) else tokens
+
+
 def packed(row: LedgerRow) -> Row:
     """The row as it is carried."""
     entry, usage = row.observation, row.usage
@@ -56,11 +64,7 @@ def packed(row: LedgerRow) -> Row:
         urgency=row.urgency,
         source_tokens=row.source_tokens,
         ms=row.ms,
-        usage=(
-            None
-            if usage is None
-            else (usage.input, usage.output, usage.cache_read, usage.cache_write)
-        ),
+        usage=None if usage is None else _numbers(usage),
         sha256=row.sha256,
         id=entry.id,
         level=entry.level,
@@ -99,8 +103,7 @@ def unpacked(row: Row, live: Observation | None) -> LedgerRow:
     )
     usage = None
     if row.usage is not None:
-        asked, said, read, written = row.usage
-        usage = Usage(input=asked, output=said, cache_read=read, cache_write=written)
+        usage = Usage(**dict(zip(Usage.model_fields, row.usage, strict=False)))
     return LedgerRow(
         n=row.n,
         turn=row.turn,
