@@ -33,7 +33,7 @@ from perdure.errors import (
     Refused,
 )
 from perdure.evaluating import Ask, evaluated
-from perdure.forking import begun, start_fork
+from perdure.forking import begun, check_turn, start_fork
 from perdure.handle import Handle, new_id
 from perdure.memory.blocks import Block, to_text
 from perdure.memory.difference import Difference, difference
@@ -394,13 +394,15 @@ class Conversation:
 
         It shares the archived past and copies nothing. Its id is `as_`, by default this one's
         with the turn behind it. Raises ConversationExists when that is taken, Refused when there
-        was no such turn.
+        was no such turn, ConversationNotFound (without an archive Refused) when there is nobody.
         """
         if at < 1:
             raise Refused(f"there is no turn {at}; the first one is 1")
         made = Conversation(
             self._handle.client, as_ or f"{self.id}-{at}", self._handle.task_queue, self._archive
         )
+        if self._archive is not None:
+            await check_turn(await self.past(), at)
         wanted = Fork(conversation=self.id, turn=at)
         await start_fork(
             self._handle.client,

@@ -10,9 +10,19 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 
 from perdure.contract import WORKFLOW, Fork
 from perdure.errors import ConversationExists, PerdureError, Refused
+from perdure.past import Past
 
 # Temporal limits the summary of a workflow to 400 bytes.
 _SHOWN_ID = 60
+
+
+async def check_turn(past: Past, turn: int) -> None:
+    """Refuse a turn that has not ended, before anything is started that would fail by it.
+
+    Raises Refused with the sentence of the workflow.
+    """
+    if await past.turned(turn) is None:
+        raise Refused(f"{past.conversation} cannot be forked at turn {turn}: {past.unknown(turn)}")
 
 
 async def start_fork(client: Client, fork: Fork, *, id: str, task_queue: str, details: str) -> None:  # noqa: A002

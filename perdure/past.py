@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from perdure.archive import ChainKey
 from perdure.archive.claims import unclaim
 from perdure.archive.moments import no_such_turn
-from perdure.contract import Held, LedgerRow, Resumed, row_view
+from perdure.contract import ConversationConfig, Held, LedgerRow, Resumed, row_view
 from perdure.errors import ArchiveError, ArchiveMissing, Refused
 from perdure.memory.event import Event
 from perdure.memory.message import Message
@@ -236,8 +236,14 @@ async def archived_past(archive: "Archive", namespace: str, conversation: str) -
         held = Held(chain=chain.key.chain, archived=resumable.marks, resumable=resumable)
         return Past(namespace, conversation, held, archive)
     marks = await archive.marks(chain.key)
+    changes = await archive.events(chain.key, marks.event, turns=False)
+    config = next((event.config for event in reversed(changes) if event.config is not None), None)
     known = Resumed(
-        memory=Memory(next_seq=marks.seq), turns=marks.turn - 1, rows=marks.row, events=marks.event
+        memory=Memory(next_seq=marks.seq),
+        turns=marks.turn - 1,
+        rows=marks.row,
+        events=marks.event,
+        config=ConversationConfig.model_validate(config or {}),
     )
     held = Held(chain=chain.key.chain, archived=marks, resumable=known)
     return Past(namespace, conversation, held, archive, whole=False)

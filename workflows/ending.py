@@ -36,8 +36,11 @@ async def end_session(state: ConversationState, room: Room) -> Session:
         if rest is not None:
             await room.run(Plan(urgency="emergency", parts=rest.parts), LAST_SUMMARY)
     last = [o for o in state.memory.observations if o.id not in before]
-    entries = [entry.text for entry in last or state.memory.observations[-1:]]
-    messages = [f"{m.role}: {m.text}" for m in state.memory.messages if not m.failed]
+    begun = state.session.seq
+    made = last or state.memory.observations[-1:]
+    entries = [entry.text for entry in made if entry.last_seq >= begun]
+    rest = [m for m in state.memory.messages if not m.failed and m.seq >= begun]
+    messages = [f"{m.role}: {m.text}" for m in rest]
     ended = _counted(state, "\n\n".join(entries or messages), await _told(state))
     state.remember_session(ended)
     state.session = SessionStart(

@@ -94,9 +94,10 @@ def close(id: Id, as_json: Json = False) -> None:  # noqa: A002
         emit(result)
         return
     say(
-        f"closed {id} after {counted(result['turns'], 'turn')} and "
+        f"closed {id} after a session of {counted(result['turns'], 'turn')} and "
         f"{counted(result['messages'], 'message')}",
         "dim",
     )
-    say(result["summary"])
+    if result["summary"]:
+        say(result["summary"])
     _tell(result)

@@ -146,6 +146,8 @@ async def test_a_fork_goes_its_own_way_and_the_original_stays(
     # Nothing was copied: what a fork shares stands in the original's chain.
     own = (await archive.chains("default", again.id))[-1]
     assert own.parent_until_seq == 3
+    ended = await soon(again.close())
+    assert (ended["turns"], ended["messages"], ended["summary"]) == (0, 0, "")
     # What the forks needed was archived early; the original finds it in its place.
     await original.ask(LINES[15])
     await soon(original.close())
@@ -172,7 +174,11 @@ async def test_what_cannot_be_is_refused(client: Client, opening: Opening) -> No
     for taken in (conversation.id, (await conversation.fork(1)).id):
         with pytest.raises(ConversationExists, match="choose another id"):
             await conversation.fork(1, taken)
-    # A fork that could not be made leaves its id free.
+    # A fork that could not be made leaves nothing behind, or without an archive a free id.
+    assert await Conversation(client, f"{conversation.id}-9")._handle.status() is None
+    blind = Conversation(client, conversation.id)
+    with pytest.raises(Refused, match="forked at turn 9: there is no turn 9; the last one was 1"):
+        await blind.fork(9)
     assert (await conversation.fork(1, f"{conversation.id}-9")).id
     for start, says in (
         ({"fork": {"conversation": conversation.id}}, "fork turn: field required"),
@@ -210,7 +216,15 @@ async def test_without_temporal_the_archive_still_knows(
         _ = [line async for line in export(past)]
     fork = await conversation.fork(kept // 2)
     assert (await fork.ask("How many loaves on day 2?")).turn == kept // 2 + 1
-    with pytest.raises(Refused, match="forked at turn 20: the archive does not know that turn"):
+    with pytest.raises(Refused, match="forked at turn 20: turn 20 was not archived before"):
         await conversation.fork(20)
-    with pytest.raises(ConversationNotFound):
-        await Conversation(client, f"{conversation.id}-nobody", archive=archive).moment(1)
+    with pytest.raises(Refused, match="forked at turn 20: the archive does not know that turn"):
+        await Conversation(client, conversation.id).fork(20)
+    # What it was told to do is known as well, so that a shadow can be made of it.
+    assert past.held.resumable.config == CONFIG.model_copy(
+        update={"system": "You are a patient baker."}
+    )
+    nobody = Conversation(client, f"{conversation.id}-nobody", archive=archive)
+    for asked in (nobody.moment(1), nobody.fork(1)):
+        with pytest.raises(ConversationNotFound):
+            await asked
