@@ -62,13 +62,22 @@ def messages(sample: Mapping[str, Any], repeated: int = 1) -> list[Message]:
     ]
 
 
-def view(sample: Mapping[str, Any]) -> str:
-    """What is left of a conversation five times smaller, by the pure pipeline."""
+def remembered(sample: Mapping[str, Any], policy: MemoryPolicy = POLICY) -> Memory:
+    """What is left of a conversation, with `POLICY` five times smaller, by the pure pipeline."""
     memory = Memory()
     for m in messages(sample):
         memory = append(memory, m.role, m.content, m.at, tokens=count_blocks(m.content))
-        memory = compacted(memory, POLICY, extractively)
-    memory = compacted(memory, POLICY, extractively, now=True)
+        memory = compacted(memory, policy, extractively)
+    return compacted(memory, policy, extractively, now=True)
+
+
+def view(sample: Mapping[str, Any]) -> str:
+    """The same as text."""
+    return text_of(remembered(sample))
+
+
+def text_of(memory: Memory) -> str:
+    """A memory as the scorer reads it."""
     return "\n".join([*(o.text for o in memory.observations), *(m.text for m in memory.messages)])
 
 

@@ -39,8 +39,8 @@ async def end_session(state: ConversationState, room: Room) -> Session:
     begun = state.session.seq
     made = last or state.memory.observations[-1:]
     entries = [entry.text for entry in made if entry.last_seq >= begun]
-    rest = [m for m in state.memory.messages if not m.failed and m.seq >= begun]
-    messages = [f"{m.role}: {m.text}" for m in rest]
+    verbatim = [m for m in state.memory.messages if not m.failed and m.seq >= begun]
+    messages = [f"{m.role}: {m.text}" for m in verbatim]
     ended = _counted(state, "\n\n".join(entries or messages), await _told(state))
     state.remember_session(ended)
     state.session = SessionStart(
