@@ -5,7 +5,7 @@ The line is the first of the command's own help.
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Talk": {
-        "chat": ("chat:chat", "Talk. With stdin from a pipe, every line is a message."),
+        "chat": ("chat:chat", "Talk; Ctrl-C stops a reply, and leaves where there is none."),
         "send": (
             "sending:send",
             "Send a message; prints its id. Starts the conversation if there is none.",
