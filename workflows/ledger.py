@@ -8,12 +8,14 @@ from perdure.memory.observation import Method, Observation
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+# The first fields of Usage, which nearly every row has.
+_TOKENS = 4
 
 
 class Row(NamedTuple):
     """A LedgerRow without the observation's text, facts and sources; times are microseconds.
 
-    `usage` has its fields in their order; cost and unpriced calls only where there are any.
+    `usage` has its fields in their order, without the zeros behind the tokens at its end.
 
     Two hundred of them are most of the state that a continued run is given, twice: with the
     names of their fields they would be two and a half times as large.
@@ -50,9 +52,10 @@ def _time(micros: int) -> datetime:
 
 
 def _numbers(usage: Usage) -> tuple[int, ...]:
-    tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write)
-    priced = (usage.cost, usage.unpriced)
-    return (*tokens, *priced) if any(priced) else tokens
+    numbers = list(usage.booked.values())
+    while len(numbers) > _TOKENS and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def packed(row: LedgerRow) -> Row:

@@ -17,6 +17,7 @@ ROWS = TypeAdapter(Row)
         Usage(input=5, output=2),
         Usage(input=5, output=2, cache_read=7, cost=410),
         Usage(input=5, output=2, cache_write=1, unpriced=3),
+        Usage(input=5, output=2, searches=1),
     ],
 )
 def test_a_row_comes_back_with_what_it_has_cost(usage: Usage | None) -> None:
