@@ -22,7 +22,7 @@ from bench.data import trajectories
 from bench.formats import FORMATS, Planted
 from bench.words import sentences
 from perdure.memory.blocks import to_text
-from perdure.memory.compact import Compacted, apply, next_compaction, sources
+from perdure.memory.compact import apply, next_compaction, sources
 from perdure.memory.facts import collect
 from perdure.memory.facts.guard import STRONG
 from perdure.memory.message import Message
@@ -72,16 +72,7 @@ def compacted(memory: Memory, policy: MemoryPolicy, make: Summarise, now: bool =
                 source_tokens=part.source_tokens,
             )
             made = make(call)
-            result = Compacted(
-                content=made.summary.content,
-                facts=made.facts,
-                tokens=made.tokens,
-                method=made.summary.method,
-                model=made.summary.model,
-                prompt_version=made.summary.prompt_version,
-                identity="",
-            )
-            memory, _ = apply(memory, part, result, START)
+            memory, _ = apply(memory, part, made.compacted(""), START)
         now = False
     return memory
 

@@ -19,43 +19,49 @@ CONFIG = '{"tools": ["refund", "now"], "model": "offline"}'
 REFUND = 'use refund {"number": "HM-48213", "euros": 20}'
 
 
-async def test_a_chat_asks_and_a_call_outlives_it(
-    client: Client, api: MessagesApi, fresh: str
-) -> None:
-    env = {
+def environment(client: Client) -> dict[str, str]:
+    """Variables of a chat at a terminal."""
+    return {
         "TEMPORAL_ADDRESS": client.service_client.config.target_host,
         "PERDURE_TASK_QUEUE": QUEUE,
         "TERM": "xterm",
     }
-    ours, theirs = pty.openpty()
 
-    async def until(text: str) -> str:
-        seen = ""
-        while text not in seen:
-            seen += (await asyncio.to_thread(os.read, ours, 4096)).decode()
-        return seen
+
+async def read_until(terminal: int, text: str) -> str:
+    """What the terminal shows next, up to `text` and what came with it."""
+    seen = ""
+    while text not in seen:
+        seen += (await asyncio.to_thread(os.read, terminal, 4096)).decode()
+    return seen
+
+
+async def test_a_chat_asks_and_a_call_outlives_it(
+    client: Client, api: MessagesApi, fresh: str
+) -> None:
+    env, (ours, theirs) = environment(client), pty.openpty()
 
     async def say(line: str) -> None:
         await asyncio.to_thread(os.write, ours, f"{line}\n".encode())
 
     chatting = await start("chat", fresh, "--config", CONFIG, env=env, stream=theirs)
-    await until("you> ")
+    await read_until(ours, "you> ")
     await say(REFUND)
-    assert '"number":"HM-48213"' in await until("may it run?")
+    assert '"number":"HM-48213"' in await read_until(ours, "may it run?")
     await say("perhaps")
-    await until("may it run?")
+    await read_until(ours, "may it run?")
     await say("y")
-    assert "20 euros are on their way" in await until("\nyou> ")
+    assert "20 euros are on their way" in await read_until(ours, "\nyou> ")
     await say(REFUND)
-    await until("may it run?")
+    await read_until(ours, "may it run?")
     await asyncio.to_thread(os.write, ours, b"\x04")
-    assert f"{fresh} stays" in await until("stays")
+    assert f"{fresh} stays" in await read_until(ours, "stays")
     assert await chatting.wait() == 0
 
     again = await start("chat", fresh, env=env, stream=theirs)
-    await until("may it run?")
+    await read_until(ours, "may it run?")
     await say("n")
-    assert "the user has denied this call" in await until("\nyou> ")
+    assert "the user has denied this call" in await read_until(ours, "\nyou> ")
     await say("/quit")
     assert await again.wait() == 0
     os.close(theirs)
@@ -65,18 +71,7 @@ async def test_a_chat_asks_and_a_call_outlives_it(
 async def test_ctrl_c_stops_a_reply_and_not_the_chat(
     client: Client, api: MessagesApi, fresh: str
 ) -> None:
-    env = {
-        "TEMPORAL_ADDRESS": client.service_client.config.target_host,
-        "PERDURE_TASK_QUEUE": QUEUE,
-        "TERM": "xterm",
-    }
-    ours, theirs = pty.openpty()
-
-    async def until(text: str) -> str:
-        seen = ""
-        while text not in seen:
-            seen += (await asyncio.to_thread(os.read, ours, 4096)).decode()
-        return seen
+    env, (ours, theirs) = environment(client), pty.openpty()
 
     gate = asyncio.Event()
     api.script(text("Never heard.", delay=gate), text("Here I am."))
@@ -84,17 +79,17 @@ async def test_ctrl_c_stops_a_reply_and_not_the_chat(
     system = '{"system": "You sell bread."}'
     chatting = await start("chat", fresh, "--config", system, env=env, stream=theirs)
     os.close(theirs)
-    await until("you> ")
+    await read_until(ours, "you> ")
     os.write(ours, b"Tell me a story.\n")
     await soon(api.arrived(asked + 1))
     chatting.send_signal(signal.SIGINT)
-    await soon(until("interrupted"))
-    await soon(until("you> "))
+    await soon(read_until(ours, "interrupted"))
+    await soon(read_until(ours, "you> "))
     gate.set()
     os.write(ours, b"Are you there?\n")
-    assert "Here I am." in await soon(until("\nyou> "))
+    assert "Here I am." in await soon(read_until(ours, "\nyou> "))
     chatting.send_signal(signal.SIGINT)
-    assert f"{fresh} stays" in await soon(until("stays"))
+    assert f"{fresh} stays" in await soon(read_until(ours, "stays"))
     assert await chatting.wait() == 0
     os.close(ours)
 
