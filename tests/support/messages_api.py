@@ -112,6 +112,11 @@ class MessagesApi:
         for kept in (self.requests, self.headers, self.counted, self._replies, self._summaries):
             kept.clear()
 
+    @property
+    def asked(self) -> list[Body]:
+        """The requests for replies: summaries are asked for whenever another conversation likes."""
+        return [request for request in self.requests if not is_summary(request)]
+
     async def arrived(self, number: int) -> list[Body]:
         """The requests, as soon as there are `number` of them."""
         async with self._arrived:

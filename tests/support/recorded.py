@@ -8,7 +8,8 @@ import worker
 from perdure.contract import REPLY
 from perdure.conversation import Conversation
 from perdure.errors import Refused
-from perdure.replay import decoded, fetch_chain
+from perdure.replay import decoded, fetch_chain, runs
+from tests.support.talk import until
 
 
 async def sent_hashes(client: Client, id: str) -> dict[int, str]:  # noqa: A002
@@ -25,7 +26,7 @@ async def sent_hashes(client: Client, id: str) -> dict[int, str]:  # noqa: A002
 
 
 async def forget(client: Client, id: str) -> None:  # noqa: A002
-    """Have Temporal lose a conversation, as its retention would."""
+    """Have Temporal lose a conversation, as its retention would; returns when it has."""
     histories, _ = await fetch_chain(client, id)
     for history in histories:
         await client.workflow_service.delete_workflow_execution(
@@ -34,6 +35,11 @@ async def forget(client: Client, id: str) -> None:  # noqa: A002
                 workflow_execution=WorkflowExecution(workflow_id=id, run_id=history.run_id),
             )
         )
+
+    async def lost() -> bool:
+        return not [run async for run in runs(client, id)]
+
+    await until(lost)
 
 
 async def check_contexts(conversation: Conversation, client: Client) -> int:

@@ -36,7 +36,7 @@ def calls(*names: str, **given: Mapping[str, object]) -> Answer:
 
 def results(api: MessagesApi) -> dict[str, dict[str, Any]]:
     """The results in the last message of the last request, by the names of their tools."""
-    content = api.requests[-1]["messages"][-1]["content"]
+    content = api.asked[-1]["messages"][-1]["content"]
     return {block["tool_use_id"].removeprefix("id_"): block for block in content}
 
 
@@ -50,7 +50,7 @@ async def test_parallel_calls_run_side_by_side_and_are_answered_in_call_order(
     api.script(blocks(first, second), text("They have met."))
     reply = await soon(desk.ask("Let them meet."))
     assert reply.text == "They have met."
-    asked, answered = api.requests[-2:]
+    asked, answered = api.asked[-2:]
     assert asked["tools"] == answered["tools"]
     names = [each["name"] for each in asked["tools"]]
     assert names == sorted(names)
@@ -101,7 +101,7 @@ async def test_whatever_a_tool_does_the_model_gets_a_result_and_the_talk_goes_on
     # The picture weighs 1,000, the report its head and tail; the 50,000 characters are the most.
     assert status["context_tokens"] < 40_000
     assert (await soon(desk.ask("And now?"))).text == "Reply to: And now?"
-    sent = json.dumps(api.requests[-1]["messages"][0])
+    sent = json.dumps(api.asked[-1]["messages"][0])
     assert "The oven is HM-48213." in sent
     transcript = [m.text async for m in desk.transcript(expand=True)]
     assert any("MARK-MIDDLE" in message for message in transcript)
@@ -115,7 +115,7 @@ async def test_big_arguments_keep_to_their_calls_when_one_id_comes_twice(
         api.script(calls("measure", measure={"text": "x" * size}))
     api.script(text("Measured twice."))
     assert (await soon(desk.ask("Measure."))).text == "Measured twice."
-    sent = [block for message in api.requests[-1]["messages"] for block in message["content"]]
+    sent = [block for message in api.asked[-1]["messages"] for block in message["content"]]
     used = {b["id"]: len(b["input"]["text"]) for b in sent if b["type"] == "tool_use"}
     told = {b["tool_use_id"]: to_text([b]) for b in sent if b["type"] == "tool_result"}
     assert told == {id_: f"[result: {size}]" for id_, size in used.items()}
@@ -157,10 +157,10 @@ async def test_a_search_of_the_provider_that_was_given_up_holds_nothing_up(
     api.script(searching.but(usage={"server_tool_use": {"web_search_requests": 1}}), wrong_key())
     with pytest.raises(TurnFailed):
         await soon(desk.ask("Search for ovens."))
-    assert api.requests[-1]["messages"][-1]["content"][-1] == query
-    assert shop.search.definition in api.requests[-1]["tools"]
+    assert api.asked[-1]["messages"][-1]["content"][-1] == query
+    assert shop.search.definition in api.asked[-1]["tools"]
     assert (await soon(desk.ask("Never mind."))).text == "Reply to: Never mind."
-    sent = [b["type"] for m in api.requests[-1]["messages"] for b in m["content"]]
+    sent = [b["type"] for m in api.asked[-1]["messages"] for b in m["content"]]
     assert sent == ["text", "text", "text"]
     totals = (await desk.status())["totals"]["reply_usage"]
     assert totals["searches"] == 1
@@ -211,7 +211,7 @@ async def test_an_approval_is_asked_shown_and_given_from_the_command_line(
 
     reply = await soon(desk.ask("Pay twice.", id=waiting.message_id))
     assert reply.text == "One was paid."
-    content = api.requests[-1]["messages"][-1]["content"]
+    content = api.asked[-1]["messages"][-1]["content"]
     assert to_text(content[:1]) == "[result: 20 euros are on their way]"
     assert "denied this call: once is enough" in to_text(content[1:])
     assert len(shop.effects) == before + 1
@@ -231,10 +231,10 @@ async def test_a_tool_that_the_worker_has_not_fails_the_turn_and_names_those_it_
 
     await desk.configure(tools=["now"])
     assert (await soon(desk.ask("And now?"))).text == "Reply to: And now?"
-    assert [each["name"] for each in api.requests[-1]["tools"]] == ["now"]
+    assert [each["name"] for each in api.asked[-1]["tools"]] == ["now"]
     fewer = (await desk.status())["context_tokens"]
     assert 522 < fewer < everything
     await desk.configure(tools=[])
     await soon(desk.ask("Bye."))
-    assert "tools" not in api.requests[-1]
+    assert "tools" not in api.asked[-1]
     assert (await desk.status())["context_tokens"] < fewer

@@ -59,7 +59,7 @@ async def test_excerpts_stand_behind_the_last_message_of_the_request_only(
     said, api = talk
     await said.start({"system": "Be brief.", "policy": POLICY})
     await said.ask("Nothing has been said yet, so nothing is recalled.")
-    assert len(blocks(api.requests[-1])) == 1
+    assert len(blocks(api.asked[-1])) == 1
     messages = [{"role": "user", "content": TOLD}, {"role": "assistant", "content": "Noted."}]
     for number in range(12):
         messages.append({"role": "user", "content": f"{number}: We walked along the river. " * 6})
@@ -87,7 +87,7 @@ async def test_excerpts_stand_behind_the_last_message_of_the_request_only(
 
     await said.update("configure", {"policy": {"recall_share": None}})
     await said.ask("And which code has the garden gate?")
-    assert blocks(api.requests[-1])[-1] == "And which code has the garden gate?"
+    assert blocks(api.asked[-1])[-1] == "And which code has the garden gate?"
 
 
 async def test_what_does_not_fit_the_window_is_not_looked_for(
@@ -116,4 +116,4 @@ async def test_without_the_archive_the_reply_goes_on(
     await said.start({"system": "Be brief.", "policy": POLICY})
     await said.facade.import_messages([{"role": "user", "content": TOLD * 40}] * 4)
     await said.ask("Which code has the garden gate?")
-    assert blocks(api.requests[-1])[-1] == "Which code has the garden gate?"
+    assert blocks(api.asked[-1])[-1] == "Which code has the garden gate?"
