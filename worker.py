@@ -28,7 +28,7 @@ from perdure.settings import OFFLINE_MODEL, Settings, default_model
 from perdure.tools.registry import worker_tools
 from workflows.conversation import ConversationWorkflow
 from workflows.guard import GuardInterceptor
-from workflows.handover import HandoverInterceptor
+from workflows.handover import handover
 
 WORKFLOWS = [ConversationWorkflow]
 # Longer than a stop signal's usual grace, so that a model call in progress can finish.
@@ -84,7 +84,7 @@ async def running(client: Client, settings: Settings) -> AsyncIterator[Worker]:
                 zone,
                 Sessions(pool).session,
             ],
-            interceptors=[GuardInterceptor(), HandoverInterceptor(keep_at_hand)],
+            interceptors=[GuardInterceptor(), handover(keep_at_hand)],
             # Stands in several events of each turn; the default is four times as long.
             build_id="perdure",
             graceful_shutdown_timeout=_GRACE,

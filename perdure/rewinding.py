@@ -7,13 +7,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowHistory
-from temporalio.worker import (
-    Interceptor,
-    StartActivityInput,
-    WorkflowInboundInterceptor,
-    WorkflowInterceptorClassInput,
-    WorkflowOutboundInterceptor,
-)
+from temporalio.worker import Interceptor, StartActivityInput
 
 from perdure.archive.moments import Moment, checked_moment, chosen
 from perdure.contract import REPLY
@@ -22,6 +16,7 @@ from perdure.memory.event import Sent
 from perdure.memory.project import context_tokens, system_weight
 from perdure.memory.state import Memory, with_counts
 from perdure.replay import decoded, replayed, runs
+from perdure.scheduled import Scheduled
 
 
 @dataclass
@@ -44,30 +39,12 @@ class _Seen:
     system_tokens: int | None
 
 
-class _Watch(Interceptor):
+class _Watch:
     """Keeps what the replayed workflow holds when it schedules one model call."""
 
     def __init__(self, turn: int, step: int) -> None:
         self.seen: _Seen | None = None
         self._wanted = (turn, step)
-
-    def workflow_interceptor_class(
-        self,
-        input: WorkflowInterceptorClassInput,  # noqa: A002
-    ) -> type[WorkflowInboundInterceptor]:
-        """The inbound interceptor, which puts the outbound one in its place."""
-        watch = self
-
-        class Outbound(WorkflowOutboundInterceptor):
-            def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:  # noqa: A002
-                watch.look(input)
-                return self.next.start_activity(input)
-
-        class Inbound(WorkflowInboundInterceptor):
-            def init(self, outbound: WorkflowOutboundInterceptor) -> None:
-                super().init(Outbound(outbound))
-
-        return Inbound
 
     def look(self, call: StartActivityInput) -> None:
         """A scheduled activity; the one that is waited for is looked at closely."""
@@ -133,7 +110,7 @@ async def _rewound(
     interceptors: Sequence[Interceptor],
 ) -> Moment:
     watch = _Watch(turn, call.step)
-    failure = await replayed(history, workflows, [*interceptors, watch])
+    failure = await replayed(history, workflows, [*interceptors, Scheduled(watch.look)])
     seen = watch.seen
     if seen is None:
         why = f": {failure}" if failure else ""

@@ -51,7 +51,14 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "perdure.model.tokens",
         "perdure.errors",
     ),
-    "workflows": ("workflows", "perdure.memory", "perdure.contract", "perdure.entrance"),
+    "perdure.scheduled": (),
+    "workflows": (
+        "workflows",
+        "perdure.memory",
+        "perdure.contract",
+        "perdure.entrance",
+        "perdure.scheduled",
+    ),
     "perdure.zones": ("perdure.memory",),
     "activities": (
         "activities",
