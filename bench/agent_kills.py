@@ -85,7 +85,7 @@ class Customer:
         self._conversation = conversation
         self.sent = 0
         self.approvals = 0
-        self.unheard = 0
+        self.late = 0
         self.heard_wrong: list[str] = []
         self.answered = asyncio.Event()
         self.enough = False
@@ -111,9 +111,7 @@ class Customer:
             except NoWorker:
                 # The next one is on its way, and to ask again with the same id is safe.
                 await asyncio.sleep(PATIENCE_SECONDS)
-        # Asked again, a bill that has been answered brings its reply and no words.
-        self.unheard += not heard
-        if heard not in ("", reply.text) or reply.text != reply_to(number):
+        if heard != reply.text or reply.text != reply_to(number):
             self.heard_wrong.append(f"bill {number}: heard {heard!r}, not {reply.text!r}")
 
     async def _streamed(self, said: str, id: str) -> tuple[str, Reply]:  # noqa: A002
@@ -124,6 +122,7 @@ class Customer:
                 reply = event
             elif isinstance(event, Piece):
                 heard = event.text if event.start == 0 else heard + event.text
+                self.late += not event.id
         assert reply is not None
         return heard, reply
 
@@ -220,7 +219,7 @@ async def _figures(
         "effects": len(effects),
         "attempts": len(attempts().read_text().splitlines()),
         "requests": len(api.requests),
-        "streams that came too late": sending.unheard,
+        "replies whose words came, in part, only at the end": sending.late,
         "heard wrong": sending.heard_wrong,
         "runs": status["totals"]["runs"],
         "compactions": status["totals"]["compactions"],

@@ -44,7 +44,7 @@ from perdure.past import PAGE_ROWS, SHOWN_MESSAGES, Past, Shown, archived_past
 from perdure.recall import LIMIT_TOKENS, Recalled, recall
 from perdure.reply import Reply
 from perdure.starting import DETAILS, start, start_with
-from perdure.watching import Order, until
+from perdure.watching import Heard, Order, until
 
 if TYPE_CHECKING:
     from perdure.archive import Archive
@@ -210,16 +210,22 @@ class Conversation:
         """Like `ask`: the words of the reply while they are said, and at last the Reply itself.
 
         A piece with `start` 0 begins another step of the turn, or begins a step again whose
-        attempt was lost, as its `step` tells. Without an archive only the Reply comes; leaving
-        the loop early does not stop the turn.
+        attempt was lost, as its `step` tells. What could not be heard meanwhile, without an
+        archive all of it, comes as a last piece: the words of the last step are always whole.
+        Leaving the loop early does not stop the turn.
         """
         payload = await self._message(content, id or new_id(), pinned)
         asking = asyncio.ensure_future(self._handle.update("ask", payload, Receipt))
+        heard = Heard()
         try:
             if self._archive is not None:
                 async for piece in until(asking, self._pieces(asking), payload["id"]):
+                    heard.add(piece)
                     yield piece
-            yield await self._answer(payload, await asking)
+            reply = await self._answer(payload, await asking)
+            if (rest := heard.rest(reply)) is not None:
+                yield rest
+            yield reply
         finally:
             asking.cancel()
 

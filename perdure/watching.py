@@ -1,12 +1,14 @@
 """The words of a reply while the model still says them."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
 from perdure.archive import Piece
 from perdure.errors import PerdureError
+from perdure.memory.blocks import Block, to_text
+from perdure.reply import Reply
 
 # A database that does not answer holds up the end of a reply for at most so long.
 _LAST_SECONDS = 1.0
@@ -26,6 +28,45 @@ class Order:
             return False
         self._at, self._end = place, piece.end
         return True
+
+
+class Heard:
+    """The words of the newest step, as far as somebody has heard them."""
+
+    def __init__(self) -> None:
+        self._last: Piece | None = None
+        self._text = ""
+
+    def add(self, piece: Piece) -> None:
+        """Hear a piece, which goes on from the one before or begins anew; see `Order`."""
+        self._text = self._text + piece.text if piece.start else piece.text
+        self._last = piece
+
+    def rest(self, reply: Reply) -> Piece | None:
+        """What is still to be heard of a reply; it begins anew where it was not heard so.
+
+        Blanks at the ends do not count: a reply is kept without those of an interrupted call.
+        """
+        spoken, last, heard = _spoken(reply.content), self._last, self._text
+        piece = Piece(
+            message_id=reply.message_id,
+            turn=reply.turn,
+            step=reply.step,
+            attempt=1,
+            start=0,
+            text=spoken,
+        )
+        if last is not None and last.step >= reply.step:
+            heard = heard if spoken.startswith(heard) else heard.strip()
+            piece = piece.model_copy(update={"step": last.step, "attempt": last.attempt + 1})
+            if spoken.startswith(heard):
+                left = {"attempt": last.attempt, "start": last.end, "text": spoken[len(heard) :]}
+                piece = piece.model_copy(update=left)
+        return piece if piece.text else None
+
+
+def _spoken(content: Sequence[Block]) -> str:
+    return "".join(to_text([block]) for block in content if block.get("type") == "text")
 
 
 async def until(

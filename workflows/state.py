@@ -109,9 +109,10 @@ class TurnState(BaseModel):
     """The turn in progress; between its steps it can be carried to another run.
 
     `step` counts its model calls. `seq` is the message that it answers, `newest` the first of
-    its newest step, `said` the assistant's last one. `fruitless` counts the replies in a row
-    from which nothing came: they paused, or no call of theirs could be carried out. `joined`
-    are the ids of messages that were taken in on the way. `usage` sums that of its steps.
+    its newest step, `said` the assistant's last one, which came of the call `said_step`.
+    `fruitless` counts the replies in a row from which nothing came: they paused, or no call of
+    theirs could be carried out. `joined` are the ids of messages that were taken in on the way.
+    `usage` sums that of its steps.
     `sha256` is the hash of the context that the model is asked with, `sent` tells of those before.
     """
 
@@ -121,6 +122,7 @@ class TurnState(BaseModel):
     message_id: str
     newest: int
     said: int | None = None
+    said_step: int = 0
     fruitless: int = 0
     calls: list[OpenCall] = []
     joined: list[str] = []
@@ -145,6 +147,7 @@ class KeptReply(BaseModel):
     """How a turn ended; `content` is kept for the last ones, word for word."""
 
     turn: int
+    step: int = 0
     seq: int | None
     stop_reason: StopReason
     content: list[Block] | None

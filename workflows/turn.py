@@ -128,7 +128,7 @@ def _take_reply(
     if begins:
         turn.newest = seq
     state.memory = append(state.memory, "assistant", content, now, tokens=result.tokens)
-    turn.said = seq
+    turn.said, turn.said_step = seq, turn.step
     turn.calls = opened(state, content, result, now)
     came_to_nothing = all(call.result is not None for call in turn.calls)
     turn.fruitless = turn.fruitless + 1 if came_to_nothing else 0
@@ -152,6 +152,7 @@ def _end(state: ConversationState, turn: TurnState, stop_reason: str) -> list[Re
     state.remember_reply(
         KeptReply(
             turn=turn.turn,
+            step=turn.said_step,
             seq=turn.said,
             stop_reason=stop_reason,
             content=said.content if said else [],

@@ -64,7 +64,10 @@ def context(state: ConversationState, payload: Any) -> dict[str, Any]:
 
 
 def reply(state: ConversationState, payload: Any) -> dict[str, Any]:
-    """The reply of a turn (default: the last): `{turn, seq, stop_reason, text, content, at}`."""
+    """The reply of a turn, by default the last.
+
+    `{turn, step, seq, stop_reason, text, content, at, usage}`.
+    """
     wanted = _optional(payload, "turn")
     for kept in reversed(state.replies):
         if wanted in (None, kept.turn) and kept.content is not None:

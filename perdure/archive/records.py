@@ -81,7 +81,8 @@ class Piece(BaseModel):
     """A part of what the model says in a step of a turn, in answer to the message `message_id`.
 
     `start` is its place in the text of that step, in characters; an attempt begins at 0 and takes
-    the place of an earlier one of the same turn and step. `id` grows with every piece.
+    the place of an earlier one of the same turn and step. `id` grows with every piece; it is 0 for
+    one that was not passed on, but comes with the reply.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -3,7 +3,6 @@
 from contextlib import ExitStack
 from typing import TextIO
 
-from perdure.archive import Piece
 from perdure.cli.output import DIM, console, readable, styled
 from perdure.conversation import Conversation
 from perdure.reply import Reply
@@ -21,33 +20,20 @@ async def speak(
     Asked again with the `message_id` of a Reply that awaited an approval, it goes on behind the
     step that was written then.
     """
-    written, step = "", after_step
+    written, step = False, after_step
     with ExitStack() as waiting:
         waiting.enter_context(console().status(styled("...", DIM)))
         async for event in conversation.stream(text, id=message_id):
             if isinstance(event, Reply):
                 waiting.close()
-                out.write(f"{_rest(event.text, written)}\n" if event.text or written else "")
+                # Something that is not said, a picture for example, is told of at least.
+                end = "" if written else readable(event.text)
+                out.write(f"{end}\n" if end or written else "")
                 return event, step
             if event.step > after_step:
                 waiting.close()
-                written, step = _said(event, written, out), event.step
+                out.write("\n" if written and event.start == 0 else "")
+                out.write(readable(event.text))
+                out.flush()
+                written, step = True, event.step
     raise AssertionError("a stream ends with its reply")
-
-
-def _said(piece: Piece, written: str, out: TextIO) -> str:
-    """Write a piece; gives what stands there of its step, which may have begun again."""
-    if piece.start == 0 and written:
-        out.write("\n")
-    out.write(readable(piece.text))
-    out.flush()
-    return written + piece.text if piece.start else piece.text
-
-
-def _rest(text: str, written: str) -> str:
-    """What is still to be written of a reply; it has no text while a call awaits approval."""
-    if not text:
-        return ""
-    if text.startswith(written):
-        return readable(text[len(written) :])
-    return f"\n{readable(text)}" if written else readable(text)

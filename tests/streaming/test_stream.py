@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from temporalio.client import Client
 
+from activities.streaming import Streaming
 from perdure.archive import Archive, Piece
 from perdure.conversation import Conversation
 from perdure.errors import ArchiveMissing
@@ -123,24 +124,52 @@ async def test_what_was_said_until_an_interruption_has_been_heard(
     async for event in conversation.stream("Tell me a story."):
         if isinstance(event, Reply):
             assert event.stop_reason == "interrupted"
-            assert event.text.startswith(said(heard).rstrip())
+            assert said(heard).split() == event.text.split()
         else:
             heard.append(event)
             await soon(gate.reached.wait())
             await conversation.interrupt()
     gate.set()
-    assert heard
+    assert STORY.startswith(said(heard[:-1]))
     # The provider books what it was asked, whether its answer was heard to the end or not.
     assert (await conversation.status())["totals"]["reply_usage"]["input"] > 0
 
 
-async def test_without_an_archive_only_the_reply_comes(
+async def test_words_that_the_database_did_not_take_come_with_the_reply(
+    conversation: Conversation, api: MessagesApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, taken = Held(), Streaming._taken
+
+    async def taken_until_held(streaming: Streaming, piece: Piece) -> bool:
+        return not gate.is_set() and await taken(streaming, piece)
+
+    monkeypatch.setattr(Streaming, "_taken", taken_until_held)
+    api.script(text(STORY, hold_at=6, held=gate))
+    *heard, reply = [event async for event in _opened_at_the_first(conversation, gate)]
+    pieces = [e for e in heard if isinstance(e, Piece)]
+    assert 0 < pieces[-1].start < len(STORY)
+    assert said(pieces) == STORY
+    assert isinstance(reply, Reply)
+    assert reply.text == STORY
+
+
+async def _opened_at_the_first(
+    conversation: Conversation, gate: Held
+) -> AsyncGenerator[Piece | Reply, None]:
+    async for event in conversation.stream("Tell me a story."):
+        gate.set()
+        yield event
+
+
+async def test_without_an_archive_the_words_come_with_the_reply(
     client: Client, conversation: Conversation, api: MessagesApi
 ) -> None:
     api.script(text("Hello."))
     bare = Conversation(client, conversation.id, QUEUE)
-    events = [event async for event in bare.stream("Hi")]
-    assert [type(e) for e in events] == [Reply]
+    words, reply = [event async for event in bare.stream("Hi")]
+    assert isinstance(words, Piece)
+    assert (words.start, words.text) == (0, "Hello.")
+    assert isinstance(reply, Reply)
     with pytest.raises(ArchiveMissing, match="PERDURE_DATABASE_URL"):
         await anext(bare.watch())
 
@@ -153,7 +182,7 @@ async def test_an_archive_that_is_away_for_the_viewer_leaves_the_reply(
     async with await Archive.open(nowhere) as away:
         lonely = Conversation(client, conversation.id, QUEUE, archive=away)
         events = [event async for event in lonely.stream("Hi")]
-    assert [type(e) for e in events] == [Reply]
+    assert [e.text for e in events] == ["Hello.", "Hello."]
 
 
 async def test_deleting_a_conversation_removes_its_words(
