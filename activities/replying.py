@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, Literal, cast
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -40,6 +41,20 @@ class _TooLong(Exception):
         self.booked = booked
 
 
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What was counted for the first time, and the tokens of the whole request by that."""
+
+    counts: dict[int, int]
+    system_tokens: int | None
+    tokens: int
+
+    def result(self, status: Literal["ok", "over_window"], **more: Any) -> ReplyResult:
+        return ReplyResult(
+            status=status, counts=self.counts, system_tokens=self.system_tokens, **more
+        )
+
+
 class Replying:
     """The activity `reply`; `model` is for conversations that name none, `tools` the worker's."""
 
@@ -70,30 +85,37 @@ class Replying:
         found = await fetch(ref)
         if found is None:
             return ReplyResult(status="stale")
-        tools = self._chosen(found.get("tools") or [])
         context = Context.model_validate(found["context"])
         if context.sha256 != ref.sha256:
             return ReplyResult(status="stale")
-        first = found["count_system"]
-        counted = await self._counting.of(
-            found["uncounted"], context.system if first else "", list(tools) if first else []
-        )
-        system_tokens = counted.system_tokens if first else None
-        estimated = sum(item["weight"] - MESSAGE_OVERHEAD for item in found["uncounted"])
-        if first:
-            estimated += upper_estimate([{"type": "text", "text": context.system}])
-        tokens = context.tokens - estimated + sum(counted.counts.values()) + (system_tokens or 0)
-        over_window = ReplyResult(
-            status="over_window", counts=counted.counts, system_tokens=system_tokens
-        )
-        if tokens > found["input_limit"]:
-            return over_window
+        tools = self._chosen(found.get("tools") or [])
+        counting = asyncio.create_task(self._counted(found, context, tools))
+        try:
+            return await self._replied(ref, found, context, tools, counting)
+        finally:
+            counting.cancel()
+            await asyncio.gather(counting, return_exceptions=True)
+
+    async def _replied(
+        self,
+        ref: StepRef,
+        found: Mapping[str, Any],
+        context: Context,
+        tools: Mapping[str, Offered],
+        counting: "asyncio.Task[_Counted]",
+    ) -> ReplyResult:
+        limit, tokens = found["input_limit"], context.tokens
+        # An estimate is never too low, except that it knows nothing of the tools: away from the
+        # limit what is new is counted while the model thinks.
+        if found["count_system"] or tokens > NEAR * limit:
+            tokens = (await counting).tokens
+            if tokens > limit:
+                return (await counting).result("over_window")
         model = found.get("model") or self._model
         recalled = Background()
         # The offline assistant quotes its context and nothing else.
         if (wanted := found.get("recall")) and model != OFFLINE:
-            room = found["input_limit"] - tokens
-            recalled = await background(self._archive, wanted, context, room)
+            recalled = await background(self._archive, wanted, context, limit - tokens)
         tokens += recalled.tokens
         call = ReplyCall(
             model=model,
@@ -103,24 +125,36 @@ class Replying:
             background=recalled.text,
         )
         try:
-            if found["exact_counts"] and tokens > NEAR * found["input_limit"]:
+            if found["exact_counts"] and tokens > NEAR * limit:
                 await self._check(call, found["window"] - found["max_tokens"])
             said = await self._said(call, ref, found)
         except _TooLong as error:
-            return over_window.model_copy(
-                update={"usage": Usage(input=error.booked), "recalled": recalled.tokens}
-            )
+            usage = Usage(input=error.booked)
+            return (await counting).result("over_window", usage=usage, recalled=recalled.tokens)
         content = await self._stored(said.content)
-        return ReplyResult(
+        return (await counting).result(
+            "ok",
             content=content,
             calls=calls_in(said.content, tools),
             stop_reason=said.stop_reason,
             tokens=await self._pool.run(count_blocks, content),
-            counts=counted.counts,
-            system_tokens=system_tokens,
             usage=said.usage,
             recalled=recalled.tokens,
         )
+
+    async def _counted(
+        self, found: Mapping[str, Any], context: Context, tools: Mapping[str, Offered]
+    ) -> "_Counted":
+        first = found["count_system"]
+        counted = await self._counting.of(
+            found["uncounted"], context.system if first else "", list(tools) if first else []
+        )
+        system_tokens = counted.system_tokens if first else None
+        estimated = sum(item["weight"] - MESSAGE_OVERHEAD for item in found["uncounted"])
+        if first:
+            estimated += upper_estimate([{"type": "text", "text": context.system}])
+        tokens = context.tokens - estimated + sum(counted.counts.values()) + (system_tokens or 0)
+        return _Counted(counted.counts, system_tokens, tokens)
 
     async def _check(self, call: ReplyCall, limit: int) -> None:
         """Raises _TooLong when the provider counts more than `limit` tokens, which are its own."""

@@ -77,8 +77,10 @@ class _Speech:
         self._ended = asyncio.Event()
 
     def take(self, text: str) -> None:
-        self._words += clean(text)
-        self._news.set()
+        # Events without words come too, before the first ones above all.
+        if text:
+            self._words += clean(text)
+            self._news.set()
 
     def end(self) -> None:
         self._ended.set()

@@ -146,6 +146,8 @@ class AnthropicProvider:
                 if "error" in (sent.event, event.get("type")):
                     raise answered(200, event, response.headers, self._address, model)
                 on_text(clean(assembly.feed(event)))
+                # Events may come in a burst, and their words go out beside that.
+                await asyncio.sleep(0)
         except asyncio.CancelledError:
             raise Stopped(assembly.usage) from None
         if not assembly.is_complete:

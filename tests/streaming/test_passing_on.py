@@ -11,6 +11,7 @@ from activities.streaming import Streaming
 from perdure.archive import Archive, Piece
 from perdure.contract import StepRef
 from perdure.errors import ArchiveUnavailable
+from perdure.model.provider import OnText
 
 
 class Restarting:
@@ -27,6 +28,13 @@ class Restarting:
         if self.away >= 0:
             raise ArchiveUnavailable("it is starting or stopping")
         self.pieces.append(piece)
+
+
+async def _event_without_words(said: OnText) -> None:
+    """Such as the one that begins a message, long before its first word."""
+    said("")
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +55,7 @@ async def test_no_words_are_lost_while_the_database_restarts(
     async def speak() -> None:
         stream = Streaming(cast("Archive", cast("Any", archive)))
         async with stream.of(StepRef(turn=1, step=1, sha256="0"), "m") as said:
+            await _event_without_words(said)
             said("Once ")
             await asyncio.wait_for(archive.asked.wait(), 20)
             said("upon ")

@@ -53,6 +53,20 @@ async def test_words_come_before_the_reply_and_make_it_up(
     assert said([e for e in events if isinstance(e, Piece)]) == STORY
 
 
+async def test_words_are_heard_of_a_model_that_thinks_after_it_has_begun(
+    conversation: Conversation, api: MessagesApi
+) -> None:
+    gate = Held()
+    api.script(text(STORY, hold_at=1, held=gate))
+    events = conversation.stream("Tell me a story.")
+    first = asyncio.ensure_future(anext(events))
+    await soon(gate.reached.wait())
+    gate.set()
+    heard = [await soon(first), *[event async for event in events]]
+    # What was passed on has a number, what came with the reply has none.
+    assert all(e.id for e in heard if isinstance(e, Piece))
+
+
 async def test_who_comes_late_hears_it_from_the_beginning(
     conversation: Conversation, api: MessagesApi
 ) -> None:
