@@ -89,28 +89,14 @@ class Replying:
         if context.sha256 != ref.sha256:
             return ReplyResult(status="stale")
         tools = self._chosen(found.get("tools") or [])
-        counting = asyncio.create_task(self._counted(found, context, tools))
-        try:
-            return await self._replied(ref, found, context, tools, counting)
-        finally:
-            counting.cancel()
-            await asyncio.gather(counting, return_exceptions=True)
-
-    async def _replied(
-        self,
-        ref: StepRef,
-        found: Mapping[str, Any],
-        context: Context,
-        tools: Mapping[str, Offered],
-        counting: "asyncio.Task[_Counted]",
-    ) -> ReplyResult:
-        limit, tokens = found["input_limit"], context.tokens
+        limit, counted = found["input_limit"], None
         # An estimate is never too low, except that it knows nothing of the tools: away from the
-        # limit what is new is counted while the model thinks.
-        if found["count_system"] or tokens > NEAR * limit:
-            tokens = (await counting).tokens
-            if tokens > limit:
-                return (await counting).result("over_window")
+        # limit the count of what is new does not keep the model waiting.
+        if found["count_system"] or context.tokens > NEAR * limit:
+            counted = await self._counted(found, context, tools)
+            if counted.tokens > limit:
+                return counted.result("over_window")
+        tokens = counted.tokens if counted else context.tokens
         model = found.get("model") or self._model
         recalled = Background()
         # The offline assistant quotes its context and nothing else.
@@ -129,10 +115,12 @@ class Replying:
                 await self._check(call, found["window"] - found["max_tokens"])
             said = await self._said(call, ref, found)
         except _TooLong as error:
+            counted = counted or await self._counted(found, context, tools)
             usage = Usage(input=error.booked)
-            return (await counting).result("over_window", usage=usage, recalled=recalled.tokens)
+            return counted.result("over_window", usage=usage, recalled=recalled.tokens)
         content = await self._stored(said.content)
-        return (await counting).result(
+        counted = counted or await self._counted(found, context, tools)
+        return counted.result(
             "ok",
             content=content,
             calls=calls_in(said.content, tools),

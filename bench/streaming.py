@@ -35,10 +35,24 @@ from bench.words import passage
 from perdure.archive import Archive, Piece
 from perdure.conversation import Conversation
 from tests.support.answers import Answer, text
+from tests.support.messages_api import Body
 
 LIMIT = 2.0
 THINKS_SECONDS = 0.3
 WARM = 5
+REPLY = passage("reply", 1500)
+
+
+def at_once(_: Body) -> Answer:
+    """A reply without a pause."""
+    return text(REPLY)
+
+
+def thinking(_: Body) -> Answer:
+    """One that has begun when it is asked for, and whose words come later, as in the real API."""
+    thought = asyncio.Event()
+    asyncio.get_running_loop().call_later(THINKS_SECONDS, thought.set)
+    return text(REPLY, hold_at=1, held=thought)
 
 
 async def directly(client: AsyncAnthropic, question: str) -> float:
@@ -103,9 +117,8 @@ async def measure(turns: int) -> list[dict[str, Any]]:
         await Archive.open(os.environ["PERDURE_DATABASE_URL"]) as archive,
         through_temporal(client, direct) as least,
     ):
-        for model, delay in (("instant", None), ("thinks for 0.3 s", THINKS_SECONDS)):
-            said: Answer = text(passage("reply", 1500), delay=delay)
-            api.rule = lambda _, said=said: said  # type: ignore[misc]
+        for model, rule in (("instant", at_once), ("thinks for 0.3 s", thinking)):
+            api.rule = rule
             conversation = await Conversation.open(client, model.split()[0], archive=archive)
             bare = await median(turns, lambda q: directly(direct, q))
             through = await median(turns, least)
