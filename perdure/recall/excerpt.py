@@ -52,7 +52,11 @@ def _cut(part: str, weights: Mapping[str, float], most: int, count: Count) -> st
         if " " in piece and start:
             piece = piece.partition(" ")[2]
         left = f"{GAP} " if start else ""
-        right = f" {GAP}" if start + size < len(part) else ""
+        right = ""
+        if start + size < len(part):
+            right = f" {GAP}"
+            if " " in piece and not part[start + size].isspace():
+                piece = piece.rpartition(" ")[0]
         if count(f"{left}{piece}{right}") <= most:
             return f"{left}{piece}{right}"
         size = size * 3 // 4

@@ -112,6 +112,13 @@ def test_one_that_no_sentence_divides_is_cut(text: str) -> None:
     assert "..." in found
 
 
+def test_no_word_is_cut_in_two() -> None:
+    words = [f"counter{n}" for n in range(900)]
+    found = excerpt(" ".join(words), {"counter450": 1.0}, 60, count)
+    assert "counter450" in found
+    assert {*found.split()} <= {*words, "..."}
+
+
 EXCERPTS = st.lists(
     st.builds(
         Excerpt,
