@@ -9,6 +9,7 @@ from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
     WorkflowExecutionStatus,
+    WorkflowFailureError,
     WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
@@ -44,7 +45,6 @@ _BUSY = (
 _BUSY_SECONDS = 60.0
 # How else a conversation can be over than by being closed.
 _ENDINGS = {
-    WorkflowExecutionStatus.FAILED: "has failed; `temporal workflow show` tells why",
     WorkflowExecutionStatus.TERMINATED: "was terminated",
     WorkflowExecutionStatus.CANCELED: "was cancelled",
     WorkflowExecutionStatus.TIMED_OUT: "has timed out",
@@ -90,7 +90,16 @@ class Handle:
         status = await self.status()
         if status is None:
             return self.missing()
+        if status == WorkflowExecutionStatus.FAILED:
+            return self.closed(f"has failed: {await self._why()}")
         return self.closed(_ENDINGS.get(status, "has ended"))
+
+    async def _why(self) -> str:
+        try:
+            await self.workflow.result()
+        except WorkflowFailureError as failure:
+            return _text(failure.cause)
+        return "its workflow has no failure any more"
 
     async def served(self, call: Awaitable[T]) -> T:
         """`call`, which fails after some seconds when no worker serves the task queue."""

@@ -10,6 +10,7 @@ from perdure.contract import WORKFLOW, ReplyResult
 from perdure.conversation import Conversation
 from perdure.errors import (
     ArchiveError,
+    ConversationClosed,
     ConversationExists,
     ConversationNotFound,
     PerdureError,
@@ -191,6 +192,8 @@ async def test_what_cannot_be_is_refused(client: Client, opening: Opening) -> No
         with pytest.raises(Exception, match="Workflow execution failed") as caught:
             await soon(handle.result())
         assert says in str(caught.value.__cause__)
+        with pytest.raises(ConversationClosed, match=f"has failed: .*{says}"):
+            await Conversation(client, handle.id).send("Is anybody there?")
 
 
 async def test_without_temporal_the_archive_still_knows(
