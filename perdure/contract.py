@@ -31,6 +31,8 @@ OPEN = "open"
 CLAIM = "claim"
 ARCHIVE = "archive"
 CALL_TOOL = "call_tool"
+# What `status` says is running while a turn waits for somebody to approve of a call.
+APPROVAL = "approval"
 ZONE = "zone"
 SESSION = "session"
 # The update with which a shadow compaction is adopted; see `Supersede`.

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perdure.contract import (
+    APPROVAL,
     CALL_TOOL,
     REPLY,
     row_view,
@@ -139,7 +140,7 @@ def _pending(state: ConversationState) -> str | None:
     if state.turn is None:
         return None
     if waiting(state):
-        return "approval"
+        return APPROVAL
     return CALL_TOOL if state.turn.calls else REPLY
 
 

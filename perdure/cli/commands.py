@@ -18,6 +18,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "approving:approve",
             "Let a tool call that waits for it run, or deny it.",
         ),
+        "interrupt": (
+            "control:interrupt",
+            "Stop the turn in progress, as Ctrl-C does in a chat; what was said so far is kept.",
+        ),
         "compact": (
             "control:compact",
             "Compact now what stands before the newest messages, and show the result.",

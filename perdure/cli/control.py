@@ -1,4 +1,4 @@
-"""The commands that change a conversation without a message: compact, close."""
+"""The commands that change a conversation without a message: interrupt, compact, close."""
 
 import asyncio
 from typing import Annotated, Any
@@ -9,10 +9,43 @@ from perdure.cli.options import Id, Json
 from perdure.cli.output import counted, emit, say, show
 from perdure.cli.session import run, session
 from perdure.cli.tables import compactions_table
+from perdure.contract import APPROVAL, CALL_TOOL, INTERRUPTED, REPLY
 from perdure.conversation import Conversation
+from perdure.errors import Refused
 from perdure.settings import Settings
 
 _LOOK_SECONDS = 0.1
+
+
+def interrupt(id: Id, as_json: Json = False) -> None:  # noqa: A002
+    """Stop the turn in progress, as Ctrl-C does in a chat; what was said so far is kept."""
+
+    async def interrupted() -> dict[str, Any]:
+        async with session(Settings()) as opened:
+            conversation = opened.conversation(id)
+            turn = await _turn(conversation)
+            if turn is None:
+                raise Refused(f"{id} has no turn in progress; there is nothing to interrupt")
+            await conversation.interrupt()
+            while await _turn(conversation) == turn:
+                await asyncio.sleep(_LOOK_SECONDS)
+            return (await conversation.reply(turn)).model_dump(mode="json")
+
+    stopped = run(interrupted())
+    if as_json:
+        emit(stopped)
+        return
+    in_time = stopped["stop_reason"] == INTERRUPTED
+    say(f"turn {stopped['turn']} {'was interrupted' if in_time else 'had just ended'}", "dim")
+    if stopped["text"]:
+        say(stopped["text"])
+
+
+async def _turn(conversation: Conversation) -> int | None:
+    """The number of the turn in progress."""
+    status = await conversation.status()
+    turn: int = status["turn"]
+    return turn if status["running"] in (REPLY, CALL_TOOL, APPROVAL) else None
 
 
 def compact(

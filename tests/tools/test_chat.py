@@ -7,6 +7,8 @@ import signal
 
 from temporalio.client import Client
 
+from perdure.contract import ConversationConfig
+from perdure.conversation import Conversation
 from tests.cli.conftest import Cli, cli, fresh, start
 from tests.support.answers import text
 from tests.support.messages_api import MessagesApi
@@ -92,6 +94,24 @@ async def test_ctrl_c_stops_a_reply_and_not_the_chat(
     assert f"{fresh} stays" in await soon(read_until(ours, "stays"))
     assert await chatting.wait() == 0
     os.close(ours)
+
+
+async def test_a_call_is_approved_and_a_turn_stopped_from_elsewhere(
+    client: Client, api: MessagesApi, cli: Cli, fresh: str
+) -> None:
+    config = ConversationConfig.model_validate_json(CONFIG)
+    conversation = await Conversation.open(client, fresh, config, task_queue=QUEUE)
+    asked = await soon(conversation.ask(REFUND))
+    assert (await cli("approve", fresh)).text.startswith("approved refund")
+    approved = await soon(conversation.ask(REFUND, id=asked.message_id))
+    assert "20 euros are on their way" in approved.text
+
+    await soon(conversation.ask(REFUND))
+    stopped = await cli("interrupt", fresh)
+    assert stopped.text.startswith("turn 2 was interrupted\n")
+    assert (await conversation.status())["running"] is None
+    nothing = await cli("interrupt", fresh)
+    assert nothing.error == f"{fresh} has no turn in progress; there is nothing to interrupt"
 
 
 async def test_the_commands_that_need_no_conversation(cli: Cli) -> None:
