@@ -28,7 +28,7 @@ from perdure.model.pool import Pool
 from perdure.model.provider import ModelReply, ReplyCall, Stopped
 from perdure.model.tokens import count_blocks
 from perdure.model.window import too_long
-from perdure.tools.registry import Offered, UnknownTool, as_sent, calls_in, chosen
+from perdure.tools.registry import Offered, WrongTools, as_sent, calls_in, check_approvals, chosen
 
 # Share of the window from which on a request is counted exactly, where that is wanted.
 NEAR = 0.8
@@ -78,7 +78,7 @@ class Replying:
     async def reply(self, ref: StepRef) -> ReplyResult:
         """Count what is new, check the context against `ref`, and ask the model once.
 
-        Fails for good, with the names of its tools, where the conversation wants one that this
+        Fails for good, with the names of its tools, where the conversation names one that this
         worker has not. Heartbeats also while the model is silent, so that a cancelled or lost
         call is noticed.
         """
@@ -88,7 +88,7 @@ class Replying:
         context = Context.model_validate(found["context"])
         if context.sha256 != ref.sha256:
             return ReplyResult(status="stale")
-        tools = self._chosen(found.get("tools") or [])
+        tools = self._chosen(found["tools"], found["approvals"])
         limit, counted = found["input_limit"], None
         # An estimate is never too low, except that it knows nothing of the tools: away from the
         # limit the count of what is new does not keep the model waiting.
@@ -173,11 +173,13 @@ class Replying:
             usage = stopped.usage if isinstance(stopped, Stopped) else Usage()
             return _interrupted("".join(so_far), call.model, usage)
 
-    def _chosen(self, names: list[str]) -> dict[str, Offered]:
+    def _chosen(self, names: list[str], approvals: Mapping[str, str]) -> dict[str, Offered]:
         try:
+            if names:
+                check_approvals(self._tools, approvals)
             return chosen(self._tools, names)
-        except UnknownTool as error:
-            raise ApplicationError(str(error), type="UnknownTool", non_retryable=True) from None
+        except WrongTools as error:
+            raise ApplicationError(str(error), type="WrongTools", non_retryable=True) from None
 
     async def _whole(self, context: Context) -> Context:
         """The context with stored blocks put back: whole, or by head and tail if too long."""

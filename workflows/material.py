@@ -45,6 +45,7 @@ def _step_material(state: ConversationState, ref: StepRef) -> dict[str, Any] | N
         "message_id": turn.message_id,
         "model": state.config.model,
         "tools": state.config.tools,
+        "approvals": state.config.approvals,
         "max_tokens": state.config.policy.reserve_output,
         "input_limit": budgets(state).input_limit,
         "exact_counts": state.config.policy.exact_counts,

@@ -20,8 +20,8 @@ Offered = Tool | ServerTool
 ALL = "*"
 
 
-class UnknownTool(Exception):
-    """A conversation has chosen a tool that this worker has not; the text names those it has."""
+class WrongTools(Exception):
+    """What a conversation says of its tools does not fit this worker; the text says what would."""
 
 
 def worker_tools(module: str | None) -> dict[str, Offered]:
@@ -66,16 +66,32 @@ def _unusable(module: str, why: str) -> SettingsError:
 
 
 def chosen(tools: Mapping[str, Offered], names: Sequence[str]) -> dict[str, Offered]:
-    """The tools that a configuration names, sorted by name. Raises UnknownTool."""
+    """The tools that a configuration names, sorted by name. Raises WrongTools."""
     if ALL in names:
         return dict(tools)
+    _known(tools, names, "tools")
+    return {name: tool for name, tool in tools.items() if name in names}
+
+
+def check_approvals(tools: Mapping[str, Offered], approvals: Mapping[str, str]) -> None:
+    """Raises WrongTools when an approval would not be asked for, by a wrong name for example."""
+    _known(tools, approvals, "approvals")
+    for name, approval in approvals.items():
+        if isinstance(tools[name], ServerTool) and approval != "always":
+            raise WrongTools(
+                f"{name!r} is carried out by the provider, so its approval can only be "
+                f"'always', not {approval!r}: change the conversation's `approvals`, or leave the "
+                "tool out of its `tools`"
+            )
+
+
+def _known(tools: Mapping[str, Offered], names: Iterable[str], field: str) -> None:
     unknown = sorted({name for name in names if name not in tools})
     if unknown:
-        raise UnknownTool(
+        raise WrongTools(
             f"this worker has no tool {', '.join(map(repr, unknown))}; "
-            f"it has {', '.join(tools)}: change the conversation's `tools`"
+            f"it has {', '.join(tools)}: change the conversation's `{field}`"
         )
-    return {name: tool for name, tool in tools.items() if name in names}
 
 
 def as_sent(tools: Mapping[str, Offered]) -> list[dict[str, Any]]:

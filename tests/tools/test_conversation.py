@@ -229,7 +229,11 @@ async def test_a_tool_that_the_worker_has_not_fails_the_turn_and_names_those_it_
     assert "this worker has no tool 'weather'; it has breaks, dirty, expand" in str(failed.value)
     assert str(failed.value) in (await desk.status())["last_error"]["text"]
 
-    await desk.configure(tools=["now"])
+    await desk.configure(tools=["now"], approvals={"refnd": "ask"})
+    with pytest.raises(TurnFailed, match=r"no tool 'refnd'; .* change the conversation's `appr"):
+        await soon(desk.ask("Pay it back."))
+
+    await desk.configure(approvals={"refund": "ask"})
     assert (await soon(desk.ask("And now?"))).text == "Reply to: And now?"
     assert [each["name"] for each in api.asked[-1]["tools"]] == ["now"]
     fewer = (await desk.status())["context_tokens"]

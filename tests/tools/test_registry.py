@@ -11,7 +11,14 @@ from perdure.errors import SettingsError
 from perdure.memory.blocks import Block
 from perdure.settings import Settings
 from perdure.tools import ServerTool, tool
-from perdure.tools.registry import UnknownTool, as_sent, calls_in, chosen, worker_tools
+from perdure.tools.registry import (
+    WrongTools,
+    as_sent,
+    calls_in,
+    check_approvals,
+    chosen,
+    worker_tools,
+)
 
 DESK = '''
 from perdure.tools import tool
@@ -86,12 +93,24 @@ def test_a_conversation_gets_the_tools_that_it_names() -> None:
     assert chosen(tools, []) == {}
     assert list(chosen(tools, ["remember", "expand", "remember"])) == ["expand", "remember"]
     assert chosen(tools, ["*"]) == tools
-    with pytest.raises(UnknownTool) as refused:
+    with pytest.raises(WrongTools) as refused:
         chosen(tools, ["now", "weather", "fly"])
     assert str(refused.value) == (
         f"this worker has no tool 'fly', 'weather'; it has {', '.join(tools)}: "
         "change the conversation's `tools`"
     )
+
+
+SEARCH = ServerTool({"type": "web_search_20250305", "name": "web_search"})
+
+
+def test_an_approval_that_nobody_would_ask_for_is_refused() -> None:
+    tools = {**worker_tools(None), "web_search": SEARCH}
+    check_approvals(tools, {"now": "ask", "expand": "never", "web_search": "always"})
+    with pytest.raises(WrongTools, match=r"no tool 'noww'; it has .*`approvals`"):
+        check_approvals(tools, {"noww": "ask"})
+    with pytest.raises(WrongTools, match=r"'web_search' is carried out by the provider.*'always'"):
+        check_approvals(tools, {"web_search": "ask"})
 
 
 @tool(approval="remember", timeout=7, attempts=1)
