@@ -44,9 +44,10 @@ class Event(BaseModel):
     """The `n`th change, made when the compactions before `row` had been taken in.
 
     One of these: `config` holds from here on, as JSON; a message is `pinned` or `failed`, which
-    shows it whole again; a note is `noted`; messages are `elided`, until `light_from` tokens no
-    more of them; messages that the next compaction takes are `passing`, pinned until all such
-    are `unpinned`; a turn has `turned`, which changes nothing.
+    shows it whole again; a note is `noted`; a pin is `taken_back`, that of a message by its number
+    and a note by its text; messages are `elided`, until `light_from` tokens no more of them;
+    messages are `passing` that the next compaction takes or whose pin is taken back next, pinned
+    until all such are `unpinned`; a turn has `turned`, which changes nothing.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -57,6 +58,7 @@ class Event(BaseModel):
     pinned: int | None = None
     failed: int | None = None
     noted: Pin | None = None
+    taken_back: int | str | None = None
     elided: dict[int, Elision] | None = None
     light_from: int | None = None
     passing: list[int] | None = None

@@ -58,6 +58,8 @@ class Outline(BaseModel):
             self.light_from = event.light_from
         if event.passing is not None:
             self.passing = [*self.passing, *event.passing]
+        if event.taken_back is not None:
+            self._take_back(event.taken_back)
         if event.unpinned:
             self.pins = [pin for pin in self.pins if pin not in self.passing]
             self.passing = []
@@ -65,6 +67,14 @@ class Outline(BaseModel):
             if seq is not None and seq not in marked:
                 marked.append(seq)
                 self.elided.pop(seq, None)
+
+    def _take_back(self, what: int | str) -> None:
+        self.pinned = [seq for seq in self.pinned if seq != what]
+        self.pins = [
+            pin
+            for pin in self.pins
+            if pin in self.passing or what != (pin.name if isinstance(pin, Pin) else pin)
+        ]
 
 
 def outline(entries: Sequence[Observation], events: Iterable[Event]) -> Outline:

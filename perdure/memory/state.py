@@ -32,6 +32,11 @@ class Pin(BaseModel):
     seq: int | None = None
     passing: bool = False
 
+    @property
+    def name(self) -> int | str:
+        """What it is called by: the message's seq, or the note's text."""
+        return self.text if self.seq is None else self.seq
+
 
 class Memory(BaseModel):
     """Plain data, changed only by the functions of this package, each giving a new value.
@@ -61,6 +66,12 @@ class Memory(BaseModel):
     def levels(self) -> list[int]:
         """The levels that hold entries, highest first."""
         return sorted(dict.fromkeys(o.level for o in self.observations), reverse=True)
+
+    @property
+    def pinned(self) -> list[int | str]:
+        """What stays until it is unpinned: messages by their seq, notes by their text."""
+        left = [p.name for p in self.pins if not p.passing]
+        return [*left, *(m.seq for m in self.messages if m.pinned)]
 
     @property
     def message_tokens(self) -> int:
@@ -161,6 +172,23 @@ def pin(memory: Memory, text: str, at: datetime, tokens: int) -> Memory:
         return memory
     note = Pin(text=text, at=at, tokens=tokens)
     return memory.model_copy(update={"pins": [*memory.pins, note]})
+
+
+def unpin(memory: Memory, what: int | str, *, open_seq: int | None = None) -> Memory:
+    """The memory without one of its `pinned`; the same object when it is none.
+
+    What was compacted of the turn in progress, from `open_seq` on, stays until that ends.
+    """
+    if what not in memory.pinned:
+        return memory
+    messages = [m.changed(pinned=False) if m.seq == what else m for m in memory.messages]
+    asked = isinstance(what, int) and open_seq is not None and what >= open_seq
+    pins = [
+        p.model_copy(update={"passing": True}) if p.name == what else p
+        for p in memory.pins
+        if asked or p.name != what
+    ]
+    return memory.model_copy(update={"messages": messages, "pins": pins})
 
 
 def unpin_passing(memory: Memory) -> Memory:

@@ -44,7 +44,7 @@ class Truth:
     pinned: set[int] = field(default_factory=set)
     failed: set[int] = field(default_factory=set)
     question: int | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: set[str] = field(default_factory=set)
     plans: int = 0
     calls: int = 0
     taken_in: int = 0
@@ -121,6 +121,9 @@ def _what_must_stay(memory: Memory, truth: Truth, shown: str) -> None:
     for note in truth.notes:
         if note not in shown:
             raise Violation(f"{note!r} is pinned and not shown")
+    kept = {*truth.notes, *truth.pinned, *truth.failed}
+    if surplus := [what for what in memory.pinned if what not in kept]:
+        raise Violation(f"{surplus} are pinned and nobody wants that any more")
     for message in memory.messages:
         if message.role == "user" and not message.failed:
             for wanted in _CONSTRAINT.findall(canonical_json(message.content)):

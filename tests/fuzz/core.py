@@ -28,7 +28,7 @@ from perdure.memory.elide.decide import elide
 from perdure.memory.message import Message, Role
 from perdure.memory.observation import Observation
 from perdure.memory.policy import MemoryPolicy
-from perdure.memory.state import Memory, append, mark, pin, unpin_passing, with_counts
+from perdure.memory.state import Memory, append, mark, pin, unpin, unpin_passing, with_counts
 from perdure.memory.wire import canonical_json
 from tests.fuzz.checks import Truth, Violation, check_all, check_bounded, marks_of
 from tests.fuzz.words import constraint, results, spoken
@@ -93,6 +93,7 @@ class World:
             self.land_again: 2,
             self.lighten: 5,
             self.pin: 1,
+            self.unpin: 1,
             self.database: 2,
             self.configure: 1,
             self.carry: 2,
@@ -213,7 +214,20 @@ class World:
         else:
             text = f"note {self.memory.next_seq}"
             self.memory = pin(self.memory, text, self._now(), 4)
-            self.truth.notes.append(text)
+            self.truth.notes.add(text)
+        self.truth.decided()
+
+    def unpin(self) -> None:
+        """A note, a message wherever it stands, or what is not pinned at all."""
+        known: list[int | str] = [*sorted(self.truth.notes), *sorted(self.truth.pinned), 10**6]
+        what = self.dice.choice(known)
+        before, self.memory = self.memory, unpin(self.memory, what, open_seq=self._open_seq)
+        if what not in before.pinned and self.memory is not before:
+            raise Violation(f"{what!r} was not pinned, and taking it back changed something")
+        if isinstance(what, str):
+            self.truth.notes.discard(what)
+        else:
+            self.truth.pinned.discard(what)
         self.truth.decided()
 
     # What is made of it

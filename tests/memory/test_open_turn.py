@@ -6,8 +6,9 @@ from perdure.memory.elide.decide import elide
 from perdure.memory.elide.shorten import shorten
 from perdure.memory.groups import cuts, with_unique_ids
 from perdure.memory.message import Message, Role
+from perdure.memory.pinning import unpin_fault
 from perdure.memory.policy import MemoryPolicy
-from perdure.memory.state import Memory, append, mark, unpin_passing
+from perdure.memory.state import Memory, append, mark, pin, unpin, unpin_passing
 from tests.support.conversations import START, summary, text_block
 from tests.support.tools import call
 
@@ -72,8 +73,28 @@ def test_the_question_stays_as_long_as_the_turn() -> None:
     # One that was pinned anyway stays for good.
     pinned = applied(mark(memory, question, pinned=True), plan, question)
     assert [p.passing for p in unpin_passing(pinned).pins] == [False]
+    # A pin that is taken back meanwhile leaves it there for as long as any other question.
+    back = unpin(pinned, question, open_seq=question)
+    assert back.pins == after.pins
+    assert unpin(pinned, question).pins == []
     # When the turn has ended meanwhile, its question is like any other message.
     assert applied(memory, plan, None).pins == []
+
+
+def test_only_what_is_pinned_is_taken_back() -> None:
+    memory, question = turn(6)
+    plan = next_compaction(memory, POLICY, open_seq=question, step_seq=memory.next_seq - 2)
+    assert plan is not None
+    memory = pin(applied(memory, plan, question), "1", START, 4)
+    # Neither the question, which passes by itself, nor a message that is called like a note.
+    for what in (question, 1, "How many are there?"):
+        assert unpin(memory, what, open_seq=question) is memory
+    assert unpin_fault(memory, question) == (
+        "message 0 is not pinned; take back one of these, notes by all their text: '1'"
+    )
+    without = unpin(memory, "1", open_seq=question)
+    assert [p.seq for p in without.pins] == [question]
+    assert unpin_fault(without, "1") == "'1' is not pinned; nothing is"
 
 
 def test_messages_that_joined_the_turn_stay_too() -> None:

@@ -17,7 +17,7 @@ from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import project
 from perdure.memory.rebuild import filled, outline
 from perdure.memory.revise import revise
-from perdure.memory.state import Memory, append, mark, pin, unpin_passing
+from perdure.memory.state import Memory, append, mark, pin, unpin, unpin_passing
 from tests.support.conversations import EXCHANGES, POLICIES, START, Said, say, summary
 
 SYSTEMS = ("", "Be brief.", "Be kind.")
@@ -65,6 +65,18 @@ class Told:
             seq = tail[number % len(tail)].seq
             self.memory = mark(self.memory, seq, **{kind: True})
             self.note(**{kind: seq})
+        elif kind == "taken back" and self.memory.pinned:
+            self.take_back(self.memory.pinned[number % len(self.memory.pinned)])
+
+    def take_back(self, what: int | str, open_seq: int | None = None) -> None:
+        before, self.memory = self.memory, unpin(self.memory, what, open_seq=open_seq)
+        self.note_passing(before)
+        self.note(taken_back=what)
+
+    def note_passing(self, before: Memory) -> None:
+        passing = [p.seq for p in self.memory.pins if p.passing and p not in before.pins]
+        if passing:
+            self.note(passing=passing)
 
     def tidy(self, policy: MemoryPolicy, open_seq: int | None = None) -> None:
         before, self.memory = self.memory, elide(self.memory, policy, open_seq=open_seq)
@@ -77,9 +89,7 @@ class Told:
             # Of a turn in progress that is longer than its last two messages.
             asked = None if open_seq is None else max(0, open_seq - 4)
             self.memory, entry = apply(held, part, summary(part), START, open_seq=asked)
-            passing = [p.seq for p in self.memory.pins if p.passing and p not in held.pins]
-            if passing:
-                self.note(passing=passing)
+            self.note_passing(held)
             self.entries.append(entry)
 
     def turn_over(self) -> None:
@@ -105,7 +115,7 @@ def better(number: int) -> Compacted:
 
 
 CHANGES = st.sampled_from(
-    ["none", "none", "none", "note", "configure", "pinned", "failed", "superseded"]
+    ["none", "none", "none", "note", "configure", "pinned", "taken back", "failed", "superseded"]
 )
 
 
@@ -119,6 +129,9 @@ def test_a_rebuilt_memory_is_sent_as_the_same_bytes(
         told.say(said, number)
         told.change(kind, number)
         told.tidy(policy, told.memory.next_seq - 1 if number % 2 else None)
+        if kind == "taken back" and number % 2 and told.memory.pinned:
+            # In the middle of a turn that has been compacted already.
+            told.take_back(told.memory.pinned[-1], open_seq=0)
         if number % 3 == 2:
             told.turn_over()
         memory, system = told.rebuilt()
@@ -127,6 +140,27 @@ def test_a_rebuilt_memory_is_sent_as_the_same_bytes(
         assert memory.light_from == told.memory.light_from
         assert memory.messages == told.memory.messages
         assert memory.pins == told.memory.pins
+
+
+def test_a_pin_that_was_taken_back_is_gone_from_what_is_rebuilt_and_may_be_set_again() -> None:
+    told = Told()
+    for number in range(8):
+        told.say(Said("The gate code is 4711. " * 20, (), "Noted.", pinned=number < 2), number)
+        told.change("note", number)
+    told.tidy(MemoryPolicy(message_budget=300, keep_recent=100))
+    assert told.memory.pinned[8:] == [0, 2]
+    assert told.memory.messages[0].seq > 2
+    newest = told.memory.next_seq - 1
+    told.change("pinned", len(told.memory.messages) - 1)
+    told.take_back("note 3")
+    told.take_back(2)
+    told.take_back(newest)
+    assert told.rebuilt()[0] == told.memory
+    assert told.memory.pinned == [*(f"note {n}" for n in range(8) if n != 3), 0]
+    told.change("pinned", len(told.memory.messages) - 1)
+    told.change("note", 3)
+    assert told.rebuilt()[0] == told.memory
+    assert told.memory.pinned[-3:] == [0, "note 3", newest]
 
 
 @settings(deadline=None)
