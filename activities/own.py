@@ -32,7 +32,7 @@ class Own:
     async def pin(self, text: str) -> None:
         """Never compact `text`. Repeated, it changes nothing. Raises ToolError."""
         try:
-            pinned = str(parse_pin({"text": text}))
+            pinned = str(parse_pin({"text": text}).what)
         except ContentError as error:
             raise ToolError(str(error)) from None
         known = Held.model_validate(await fetch(HeldRef())).resumable

@@ -140,6 +140,13 @@ class CompactRequest(Wire):
     session: bool = False
 
 
+class PinRequest(Wire):
+    """What `pin` asks for: that a message, by its seq, or a note is `pinned`, or is not."""
+
+    what: int | str
+    pinned: bool = True
+
+
 class Receipt(Wire):
     """What `ask` gives back; the reply's text is read with the query `reply`.
 

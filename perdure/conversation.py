@@ -330,6 +330,15 @@ class Conversation:
         """Never compact a message, by its seq, or a note, by its text."""
         await self._handle.signal("pin", {"seq": what} if isinstance(what, int) else {"text": what})
 
+    async def unpin(self, what: int | str) -> None:
+        """Take a pin back: of a message, by its seq, or of a note, by its whole text.
+
+        The message is compacted like any other from then on; one that was already is told by
+        its summary alone, and a note leaves the context. What is not pinned is noted in `status`.
+        """
+        named = {"seq": what} if isinstance(what, int) else {"text": what}
+        await self._handle.signal("pin", {**named, "pinned": False})
+
     async def configure(self, **changes: Any) -> ConversationConfig:
         """Change fields of the configuration; those of `policy` one by one. Raises Refused."""
         return await self._handle.update("configure", changes, ConversationConfig)

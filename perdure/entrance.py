@@ -15,6 +15,7 @@ from perdure.contract import (
     Fork,
     ImportBatch,
     ImportedMessage,
+    PinRequest,
     Supersede,
     UserMessage,
     Verdict,
@@ -156,16 +157,19 @@ def time_fault(messages: Sequence[ImportedMessage]) -> str | None:
     return None
 
 
-def parse_pin(payload: Any) -> int | str:
-    """The argument of `pin`: `{"seq": int}` or `{"text": str}`."""
-    fields = _fields(payload, "pin", ("seq", "text"))
-    seq, text = fields.get("seq"), fields.get("text")
+def parse_pin(payload: Any) -> PinRequest:
+    """The argument of `pin`: `{"seq": int}` or `{"text": str}`, with `"pinned": bool?`."""
+    fields = _fields(payload, "pin", ("seq", "text", "pinned"))
+    seq, text, pinned = fields.get("seq"), fields.get("text"), fields.get("pinned")
+    if pinned not in (None, True, False):
+        raise ContentError("pinned must be true or false")
+    pinned = pinned is None or bool(pinned)
     if isinstance(seq, int) and not isinstance(seq, bool) and seq >= 0 and text is None:
-        return seq
+        return PinRequest(what=seq, pinned=pinned)
     if isinstance(text, str) and text.strip() and seq is None:
         if len(text.encode()) > PIN_BYTES:
             raise ContentError(f"a pinned text may have {PIN_BYTES:,} bytes; pin less")
-        return str(clean(text))
+        return PinRequest(what=str(clean(text)), pinned=pinned)
     raise ContentError("pin takes either seq, a message's number, or text that is not blank")
 
 

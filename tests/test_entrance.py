@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from perdure.contract import ConversationConfig
+from perdure.contract import ConversationConfig, PinRequest
 from perdure.entrance import (
     parse_batch,
     parse_compact,
@@ -71,6 +71,9 @@ from perdure.memory.policy import MemoryPolicy
         (parse_pin, {"seq": 1, "text": "x"}, "either seq"),
         (parse_pin, {"text": "  "}, "not blank"),
         (parse_pin, {"text": "x" * 30_000}, "pin less"),
+        (parse_pin, {"seq": 1, "pinned": "no"}, "pinned must be true or false"),
+        (parse_pin, {"pinned": False}, "either seq"),
+        (parse_pin, {"seq": 1, "off": True}, "known are seq, text, pinned"),
     ],
 )
 def test_a_wrong_payload_is_named(
@@ -78,6 +81,13 @@ def test_a_wrong_payload_is_named(
 ) -> None:
     with pytest.raises(ContentError, match=sentence):
         parse(payload)
+
+
+def test_a_pin_is_set_unless_it_says_otherwise() -> None:
+    for payload in ({"seq": 0}, {"seq": 0, "pinned": True}, {"seq": 0, "pinned": None}):
+        assert parse_pin(payload) == PinRequest(what=0, pinned=True)
+    assert parse_pin({"seq": 0, "pinned": False}) == PinRequest(what=0, pinned=False)
+    assert parse_pin({"text": "7", "pinned": False}) == PinRequest(what="7", pinned=False)
 
 
 def test_everything_in_a_configuration_has_a_default() -> None:

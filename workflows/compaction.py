@@ -147,9 +147,7 @@ def _take_in_part(state: ConversationState, plan: Plan, part: Part, outcome: Out
         state.note(
             now, f"{entry.id} was made without the model, whose summary failed: {outcome.fault}"
         )
-    passing = [p.seq for p in state.memory.pins if p.passing and p not in before.pins]
-    if passing:
-        state.record(passing=passing)
+    state.record_passing(before)
     state.remember_compaction(
         entry,
         urgency=plan.urgency,

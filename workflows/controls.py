@@ -11,9 +11,9 @@ from perdure.entrance import reconfigured
 from perdure.memory.blocks import ContentError, upper_estimate
 from perdure.memory.compact import next_compaction
 from perdure.memory.groups import pairing_fault
-from perdure.memory.pinning import pin_fault
+from perdure.memory.pinning import pin_fault, unpin_fault
 from perdure.memory.session import Session
-from perdure.memory.state import append, mark, pin
+from perdure.memory.state import append, mark, pin, unpin
 from workflows.archiving import archive_at_last, claimed
 from workflows.ending import end_session
 from workflows.inbox import Outcome
@@ -35,6 +35,8 @@ async def obey(state: ConversationState, room: Room, control: Control) -> Outcom
         return await supersede(state, room, control)
     if control.kind == "pin":
         pin_down(state, control)
+    elif control.kind == "unpin":
+        take_back(state, control.payload)
     elif control.kind == "compact":
         await compact_now(state, room, CompactRequest.model_validate(control.payload))
     return None
@@ -80,6 +82,17 @@ def pin_down(state: ConversationState, control: Control) -> None:
         state.record(pinned=wanted)
     else:
         raise ContentError(f"message {wanted} is not word for word in the context")
+
+
+def take_back(state: ConversationState, what: int | str) -> None:
+    """Unpin a message or a note. What is not pinned is noted, under the signal's name."""
+    open_seq = state.turn.seq if state.turn else None
+    before, state.memory = state.memory, unpin(state.memory, what, open_seq=open_seq)
+    if state.memory is before:
+        state.note(workflow.now(), f"signal pin: {unpin_fault(before, what)}")
+        return
+    state.record_passing(before)
+    state.record(taken_back=what)
 
 
 async def take_in_batch(state: ConversationState, room: Room, control: Control) -> ImportReceipt:

@@ -64,7 +64,7 @@ _WATCH = timedelta(minutes=1)
 _SETTLE = timedelta(seconds=30)
 KNOWN_SIGNALS = "user_message, compact, interrupt, approve, pin and close"
 # What may be obeyed while a turn waits for an approval, since no message is added by it.
-_BESIDE_A_TURN = ("configure", "pin")
+_BESIDE_A_TURN = ("configure", "pin", "unpin")
 
 
 @workflow.defn(name=WORKFLOW)
@@ -252,7 +252,10 @@ class ConversationWorkflow:
 
     @workflow.signal
     async def pin(self, payload: RawValue = NOTHING) -> None:
-        """Never compact `{"seq": int}`, a message, or `{"text": str}`, a note."""
+        """Never compact `{"seq": int}`, a message, or `{"text": str}`, a note.
+
+        With `"pinned": false` the pin is taken back.
+        """
         await self._signalled("pin", take_pin, payload)
 
     @workflow.signal

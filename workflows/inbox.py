@@ -14,7 +14,7 @@ from perdure.entrance import (
 )
 from perdure.memory.blocks import ContentError
 from perdure.memory.wire import sha256
-from workflows.state import Control, ConversationState, Imported, Known, Queued, Turned
+from workflows.state import Control, ConversationState, Imported, Kind, Known, Queued, Turned
 
 Outcome = Receipt | ImportReceipt | ConversationConfig | Superseded
 
@@ -111,8 +111,10 @@ def take_compact(state: ConversationState, payload: Any, at: datetime) -> None:
 
 
 def take_pin(state: ConversationState, payload: Any, at: datetime) -> None:
-    """Queue a pin."""
-    state.controls.append(Control(kind="pin", payload=parse_pin(payload), at=at))
+    """Queue a pin, or that one is taken back."""
+    asked = parse_pin(payload)
+    kind: Kind = "pin" if asked.pinned else "unpin"
+    state.controls.append(Control(kind=kind, payload=asked.what, at=at))
 
 
 def take_configure(state: ConversationState, payload: Any, at: datetime) -> Ticket:

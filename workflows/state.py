@@ -34,7 +34,7 @@ SESSIONS = 5
 REPLIES = 10
 REPLY_BYTES = 100_000
 
-Kind = Literal["import", "compact", "pin", "configure", "supersede", "close"]
+Kind = Literal["import", "compact", "pin", "unpin", "configure", "supersede", "close"]
 
 
 class Queued(BaseModel):
@@ -297,6 +297,13 @@ class ConversationState(BaseModel):
         if after is not before:
             elided = {s: e for s, e in after.elided.items() if before.elided.get(s) != e}
             self.record(elided=elided, light_from=after.light_from)
+
+    def record_passing(self, before: Memory) -> None:
+        """Log what is pinned for the turn in progress and was not before."""
+        pins = self.memory.pins
+        passing = [p.seq for p in pins if p.passing and p not in before.pins]
+        if passing:
+            self.record(passing=passing)
 
     def record_sent(self, turn: TurnState, tokens: int) -> None:
         """Note that the model was asked in a turn, with a context of so many tokens."""

@@ -1,5 +1,7 @@
 """Back in time: what was sent in a turn, what changed since, and another way from there."""
 
+from typing import Any
+
 import pytest
 from temporalio.client import Client
 
@@ -22,6 +24,8 @@ from tests.archive_flow.conftest import TIGHT_CONFIG, Opening, diary
 from tests.support.recorded import check_contexts, forget, sent_hashes
 from tests.support.scripted import QUEUE, refused
 from tests.support.talk import Talk, soon
+from tests.support.tools import FakeTool, call
+from tests.workflows.test_approvals import approve, waiting
 from tests.workflows.test_elision import loop
 
 # So that turns lie in several runs.
@@ -102,6 +106,63 @@ async def test_steps_failures_and_stubs_are_part_of_it(
     assert "poison" not in str(sent[4:])
     with pytest.raises(Refused, match="turn 6 has no step 1; a model was asked in step 2"):
         await conversation.moment(6, 1)
+
+
+async def test_a_pin_that_was_taken_back_is_in_the_contexts_from_before(
+    client: Client, opening: Opening
+) -> None:
+    conversation = await opening(CONFIG)
+    for number in range(14):
+        await conversation.ask(LINES[number], pinned=number in (1, 11))
+        if number == 3:
+            await conversation.pin("The oven is never left alone.")
+        elif number == 8:
+            await conversation.unpin("The oven is never left alone.")
+            await conversation.unpin(2)
+        elif number == 11:
+            await conversation.unpin(22)
+    for turn, sha256 in (await sent_hashes(client, conversation.id)).items():
+        archived, replayed = await at(conversation, turn)
+        assert replayed is not None
+        assert archived.context == replayed.context
+        assert archived.context.sha256 == sha256
+    # A message that comes right behind a signal may be served before it.
+    held = {turn: (await conversation.moment(turn)).memory.pinned for turn in (4, 9, 11, 12, 14)}
+    assert held == {4: [2], 9: ["The oven is never left alone.", 2], 11: [], 12: [22], 14: []}
+    gone = (await conversation.diff(9, 14)).pins_gone
+    assert [text[:12] for text in gone] == ["The oven is ", "user: On day"]
+    assert (await worker.replay(client, conversation.id)).identical
+    # Another way from before it was taken back has it still.
+    fork = await conversation.fork(9)
+    assert (await fork.moment(9)).memory.pinned == held[9]
+    await fork.ask("How many loaves on day 2?")
+    assert "The oven is never left alone." in await fork.context_text()
+
+
+async def test_a_question_whose_pin_is_taken_back_stays_as_long_as_its_turn(
+    client: Client, archive: Archive, talk: Talk
+) -> None:
+    async def page(given: dict[str, Any]) -> str:
+        return f"page {given['n']}: " + "word " * 700
+
+    talk.script.tools.update(look=FakeTool(page), send=FakeTool(approval="ask"))
+    small = {"message_budget": 3_000, "context_window": 8_000, "reserve_output": 1_000}
+    await talk.start({"tools": ["look", "send"], "policy": {**small, "observe_chunk": 1_000}})
+    talk.script.replies.extend([call(f"c{n}", "look", n=n)] for n in range(12))
+    talk.script.replies.extend([[call("s", "send")], "Sent."])
+    await talk.facade.send("Read all pages and send the last.", pinned=True)
+    [asked] = await waiting(talk, 1)
+    assert (await talk.check_tiling())["messages"]["first_seq"] > 0
+    await talk.facade.unpin(0)
+    await talk.facade.unpin(0)
+    await talk.noted("message 0 is not pinned; nothing is")
+    await approve(talk, asked["tool_use_id"])
+    await talk.turns(1)
+    assert "Read all pages" in str(talk.script.requests[-1]["messages"])
+    assert "[Pinned" not in await talk.query("context_text")
+    await talk.ask("thanks")
+    assert await check_contexts(Conversation(client, talk.id, QUEUE, archive), client) == 2
+    await talk.check_sound()
 
 
 async def test_a_difference_tells_what_came_and_went(opening: Opening) -> None:

@@ -168,7 +168,8 @@ class Play:
             await self.talk.facade.send(self.sent[id_], id=id_)
 
     async def pin(self) -> None:
-        await self.talk.signal("pin", self.dice.choice([{"text": "short note"}, {"seq": 3}]))
+        what: dict[str, Any] = self.dice.choice([{"text": "short note"}, {"seq": 3}])
+        await self.talk.signal("pin", {**what, "pinned": self.dice.random() < 0.7})
 
     async def compact(self) -> None:
         await self.talk.signal("compact")

@@ -279,6 +279,59 @@ async def test_what_is_pinned_is_never_compacted(talk: Talk) -> None:
     assert "Never mention prices." in "\n".join(texts(small["messages"]))
 
 
+async def test_a_pin_that_is_taken_back_makes_room_for_another(talk: Talk) -> None:
+    policy = {"context_window": 4_000, "reserve_output": 400, "message_budget": 800}
+    await talk.start({"policy": policy})
+    await talk.facade.pin("a " * 500)
+    await talk.facade.pin("b " * 500)
+    await talk.noted("pinned texts may have 900 tokens together")
+    await talk.facade.unpin("a " * 500)
+    await talk.facade.pin("b " * 500)
+    assert (await talk.ask("hello")).text.endswith("hello")
+    shown = await talk.query("context_text")
+    assert ("b b b" in shown, "a a a" in shown) == (True, False)
+    assert len(await talk.errors()) == 1
+    await talk.check_context()
+
+
+async def test_what_is_not_pinned_any_more_is_compacted_like_the_rest(talk: Talk) -> None:
+    await talk.start({"policy": {"message_budget": 300, "observe_chunk": 150}})
+    await talk.ask("Never mention prices.", pinned=True)
+    await talk.ask("Answer in Dutch.", pinned=True)
+    # One while it stands in the tail, the other when it has long left it.
+    await talk.facade.unpin(2)
+    for number in range(6):
+        await talk.ask(f"number {number}: " + "word " * 60)
+    shown = await talk.query("context_text")
+    assert (await talk.check_tiling())["pinned"] == 1
+    assert ("Never mention prices." in shown, "Answer in Dutch." in shown) == (True, False)
+    await talk.facade.unpin(0)
+    for number in range(6, 12):
+        await talk.ask(f"number {number}: " + "word " * 60)
+    assert "Never mention prices." not in await talk.query("context_text")
+    assert (await talk.check_tiling())["pinned"] == 0
+    assert await talk.errors() == []
+    await talk.check_sound()
+
+
+async def test_what_is_not_pinned_cannot_be_taken_back(talk: Talk) -> None:
+    await talk.start()
+    await talk.signal("pin", {"seq": 0, "pinned": False})
+    await talk.noted("signal pin: message 0 is not pinned; nothing is")
+    await talk.ask("Never mention prices.", pinned=True)
+    await talk.signal("pin", {"text": "Answer in Dutch."})
+    await talk.signal("pin", {"text": "Never mention prices.", "pinned": False})
+    await talk.noted(
+        "signal pin: 'Never mention prices.' is not pinned; take back one of these, notes by all "
+        "their text: 'Answer in Dutch.', message 0"
+    )
+    await talk.signal("pin", {"seq": 0, "pinned": "no"})
+    await talk.noted("signal pin: pinned must be true or false")
+    assert (await talk.ask("hello")).text.endswith("hello")
+    assert (await talk.query("transcript"))[0]["pinned"]
+    assert len(await talk.errors()) == 3
+
+
 async def test_the_last_replies_are_kept_word_for_word(talk: Talk) -> None:
     await talk.start({"policy": {"message_budget": 300, "observe_chunk": 150}})
     for number in range(14):
