@@ -89,12 +89,14 @@ class Past:
     async def _archived(self, first: int, last: int) -> AsyncIterator[Message]:
         if self.archive is None:
             return
+        # The archive knows what was pinned when a message left, not what was taken back since.
+        pinned = self.held.resumable.memory.pinned
         while first <= last:
             page = await self.archive.messages(self.key, first, last, limit=PAGE_MESSAGES)
             for message in page:
                 if message.seq != first:
                     break
-                yield message
+                yield message.changed(pinned=first in pinned) if self.whole else message
                 first += 1
             if not page or page[-1].seq != first - 1:
                 raise ArchiveError(

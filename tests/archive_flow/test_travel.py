@@ -131,6 +131,7 @@ async def test_a_pin_that_was_taken_back_is_in_the_contexts_from_before(
     assert held == {4: [2], 9: ["The oven is never left alone.", 2], 11: [], 12: [22], 14: []}
     gone = (await conversation.diff(9, 14)).pins_gone
     assert [text[:12] for text in gone] == ["The oven is ", "user: On day"]
+    assert not any([m.pinned async for m in conversation.transcript()])
     assert (await worker.replay(client, conversation.id)).identical
     # Another way from before it was taken back has it still.
     fork = await conversation.fork(9)
