@@ -11,7 +11,7 @@ from perdure.archive import Archive
 from perdure.archive.claims import whole
 from perdure.contract import OBSERVE, REFLECT, PartRef, PartResult
 from perdure.errors import ModelError
-from perdure.memory.compact import identity
+from perdure.memory.apply import identity
 from perdure.memory.extract.importance import Importance, importance
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation

@@ -17,12 +17,14 @@ from typing import Any
 from bench import tasks
 from bench.words import passage
 from perdure.contract import ConversationConfig, Marks, Receipt
+from perdure.memory.apply import Compacted, apply
 from perdure.memory.blocks import Block
-from perdure.memory.compact import Compacted, Part, Plan, apply, next_compaction, source_hash
 from perdure.memory.elide.decide import elide
 from perdure.memory.message import Role
+from perdure.memory.plan import Part, Plan, next_compaction
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import project
+from perdure.memory.sources import source_hash
 from perdure.memory.state import append
 from perdure.memory.wire import sha256
 from workflows.inbox import settle, take_message

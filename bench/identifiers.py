@@ -21,14 +21,16 @@ from typing import Any
 from bench.data import trajectories
 from bench.formats import FORMATS, Planted
 from bench.words import sentences
+from perdure.memory.apply import apply
 from perdure.memory.blocks import to_text
-from perdure.memory.compact import apply, next_compaction, sources
 from perdure.memory.facts import collect
 from perdure.memory.facts.guard import STRONG
 from perdure.memory.message import Message
 from perdure.memory.observation import body
+from perdure.memory.plan import next_compaction
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import context_tokens
+from perdure.memory.sources import sources
 from perdure.memory.state import Memory, append
 from perdure.model.guarded import Guarded, extractively, facts_of, guarded, with_room
 from perdure.model.provider import Summary, SummaryCall

@@ -9,13 +9,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_serializer
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
+from perdure.memory.apply import Compacted
 from perdure.memory.blocks import (
     Block,
 )
-from perdure.memory.compact import Compacted, Part
 from perdure.memory.event import Event
 from perdure.memory.message import Role
 from perdure.memory.observation import Method, Observation
+from perdure.memory.plan import Part
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.state import Memory
 from perdure.memory.zone import Zone

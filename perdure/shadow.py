@@ -13,14 +13,16 @@ from pydantic import BaseModel
 
 from perdure.contract import ConversationConfig, LedgerRow, Supersede, Usage
 from perdure.errors import ArchiveError, ArchiveMissing, Refused
-from perdure.memory.compact import Compacted, Part, previous_end, target_of
+from perdure.memory.apply import Compacted
 from perdure.memory.evaluate import Query
 from perdure.memory.extract.importance import Importance, importance
 from perdure.memory.facts import Fact, told
 from perdure.memory.matching import holds, normalised
 from perdure.memory.message import Message
 from perdure.memory.observation import Method, Observation, body
+from perdure.memory.plan import Part, target_of
 from perdure.memory.rebuild import Outline
+from perdure.memory.sources import previous_end
 from perdure.model.choose import Providers
 from perdure.model.guarded import Guarded, facts_of, summarise
 from perdure.model.pool import Pool

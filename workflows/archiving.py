@@ -26,7 +26,7 @@ from perdure.contract import (
 )
 from perdure.entrance import size_of
 from perdure.memory.blocks import Block, ContentError
-from perdure.memory.compact import Plan
+from perdure.memory.plan import Plan
 from perdure.memory.state import unpin_passing
 from perdure.memory.stored import big_blocks
 from workflows.calls import without_open_calls

@@ -10,7 +10,9 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
 from perdure.contract import OBSERVE, REFLECT, Marks, PartRef, PartResult
-from perdure.memory.compact import NoProgress, Part, Plan, StalePart, apply, source_hash
+from perdure.memory.apply import NoProgress, apply
+from perdure.memory.plan import Part, Plan
+from perdure.memory.sources import StalePart, source_hash
 from workflows.archiving import archive, archive_fault, leaving
 from workflows.failure import reason
 from workflows.heartbeat import HEARTBEAT

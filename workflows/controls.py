@@ -9,9 +9,9 @@ from temporalio.exceptions import ActivityError
 from perdure.contract import CompactRequest, ConversationConfig, ImportBatch, ImportReceipt
 from perdure.entrance import reconfigured
 from perdure.memory.blocks import ContentError, upper_estimate
-from perdure.memory.compact import next_compaction
 from perdure.memory.groups import pairing_fault
 from perdure.memory.pinning import pin_fault, unpin_fault
+from perdure.memory.plan import next_compaction
 from perdure.memory.session import Session
 from perdure.memory.state import append, mark, pin, unpin
 from workflows.archiving import archive_at_last, claimed

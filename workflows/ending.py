@@ -7,7 +7,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
 from perdure.contract import SESSION, SessionRef
-from perdure.memory.compact import Plan, next_compaction
+from perdure.memory.plan import Plan, next_compaction
 from perdure.memory.session import Session, Told
 from workflows.failure import reason
 from workflows.heartbeat import HEARTBEAT

@@ -14,8 +14,8 @@ from perdure.contract import (
     Resumed,
     StepRef,
 )
-from perdure.memory.compact import previous_end, sources
 from perdure.memory.observation import body
+from perdure.memory.sources import previous_end, sources
 from perdure.memory.state import Memory
 from perdure.memory.wire import canonical_json
 from workflows.approvals import call_block

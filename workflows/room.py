@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 
 from temporalio import workflow
 
-from perdure.memory.compact import Plan, idle_compaction, next_compaction, state_bytes
 from perdure.memory.elide.decide import elide, is_due
+from perdure.memory.plan import Plan, idle_compaction, next_compaction, state_bytes
 from perdure.memory.thinking import without_thinking
 from perdure.memory.tiers import due_by_calendar, next_due
 from workflows.compaction import Compaction, take_in

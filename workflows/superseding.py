@@ -8,8 +8,8 @@ from temporalio.exceptions import ActivityError
 
 from perdure.contract import OUR_IDS, Supersede, Superseded
 from perdure.entrance import parse_supersede
+from perdure.memory.apply import Compacted
 from perdure.memory.blocks import ContentError, upper_estimate
-from perdure.memory.compact import Compacted
 from perdure.memory.observation import Observation, body
 from perdure.memory.revise import NoGain, StaleEntry, revise, revised_identity
 from perdure.memory.state import Memory

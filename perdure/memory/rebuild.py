@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from perdure.memory.compact import pinned_text, placed
+from perdure.memory.apply import pinned_text, placed
 from perdure.memory.elision import Elision
 from perdure.memory.event import Event
 from perdure.memory.message import Message

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from perdure.memory.compact import Compacted, placed
+from perdure.memory.apply import Compacted, placed
 from perdure.memory.observation import Observation, body
 from perdure.memory.state import Memory, checked
 from perdure.memory.wire import sha256

@@ -10,18 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from perdure.memory.compact import (
-    MIN_SOURCE,
-    Part,
-    Plan,
-    chunks,
-    kept_from,
-    part_from,
-    weigh,
-)
 from perdure.memory.groups import cuts
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
+from perdure.memory.plan import MIN_SOURCE, Part, Plan, chunks, kept_from, part_from, weigh
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.state import Memory
 from perdure.memory.zone import Zone

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from perdure.contract import Usage
 from perdure.errors import ModelError
-from perdure.memory.compact import MIN_TARGET
+from perdure.memory.plan import MIN_TARGET
 from perdure.model.answer import BadSummary, one_answer, text_of
 from perdure.model.pool import Pool
 from perdure.model.provider import Provider, Summary, SummaryCall

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from perdure.contract import Usage
-from perdure.memory.compact import MIN_TARGET, Compacted, most_tokens
+from perdure.memory.apply import Compacted, most_tokens
 from perdure.memory.facts import Fact, collect, guard, reserve
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation, body
+from perdure.memory.plan import MIN_TARGET
 from perdure.model.answer import BadSummary
 from perdure.model.extractive import MODEL as EXTRACTIVE
 from perdure.model.extractive import summarise_extractively, telling

@@ -7,10 +7,10 @@ from typing import Any, Protocol, Self
 
 from perdure.contract import Usage
 from perdure.memory.blocks import Block
-from perdure.memory.compact import Part
 from perdure.memory.extract.importance import Importance, importance
 from perdure.memory.message import Message
 from perdure.memory.observation import Method, Observation
+from perdure.memory.plan import Part
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import Context
 

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from perdure.memory.compact import MIN_TARGET
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
+from perdure.memory.plan import MIN_TARGET
 from perdure.model.provider import SummaryCall
 from perdure.model.summary import sources_text
 from perdure.model.tokens import count

@@ -10,7 +10,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from perdure.memory.compact import apply
+from perdure.memory.apply import apply
 from tests.fuzz.checks import Violation
 from tests.fuzz.core import World
 from tests.fuzz.faults import FAULTS

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from perdure.memory.blocks import to_text
-from perdure.memory.compact import MIN_SOURCE
 from perdure.memory.groups import cuts
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
+from perdure.memory.plan import MIN_SOURCE
 from perdure.memory.project import context_tokens, project
 from perdure.memory.state import Memory, check
 from perdure.memory.wire import canonical_json

@@ -12,22 +12,14 @@ from datetime import UTC, datetime, timedelta
 
 from perdure.contract import ConversationConfig
 from perdure.entrance import reconfigured
+from perdure.memory.apply import Compacted, NoProgress, apply
 from perdure.memory.blocks import Block, ContentError, upper_estimate
-from perdure.memory.compact import (
-    Compacted,
-    NoProgress,
-    Part,
-    Plan,
-    StalePart,
-    apply,
-    next_compaction,
-    source_hash,
-    sources,
-)
 from perdure.memory.elide.decide import elide
 from perdure.memory.message import Message, Role
 from perdure.memory.observation import Observation
+from perdure.memory.plan import Part, Plan, next_compaction
 from perdure.memory.policy import MemoryPolicy
+from perdure.memory.sources import StalePart, source_hash, sources
 from perdure.memory.state import Memory, append, mark, pin, unpin, unpin_passing, with_counts
 from perdure.memory.wire import canonical_json
 from tests.fuzz.checks import Truth, Violation, check_all, check_bounded, marks_of

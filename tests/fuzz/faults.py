@@ -2,8 +2,10 @@
 
 from datetime import datetime
 
-from perdure.memory.compact import Compacted, Part, StalePart, apply
+from perdure.memory.apply import Compacted, apply
 from perdure.memory.observation import Observation
+from perdure.memory.plan import Part
+from perdure.memory.sources import StalePart
 from perdure.memory.state import Memory
 
 

@@ -5,7 +5,7 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perdure.memory.compact import next_compaction
+from perdure.memory.plan import next_compaction
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import context_tokens, project
 from perdure.memory.state import Memory, check

@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perdure.memory.apply import apply
 from perdure.memory.blocks import Block
-from perdure.memory.compact import apply, kept_from, next_compaction, source_hash
 from perdure.memory.elide.decide import GOAL, elide, is_due
 from perdure.memory.elide.results import result_stub
 from perdure.memory.message import Role
+from perdure.memory.plan import kept_from, next_compaction
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import context_text, context_tokens, project
+from perdure.memory.sources import source_hash
 from perdure.memory.state import Memory, append, check, mark, with_counts
 from perdure.memory.stored import reference
 from tests.support.conversations import EXCHANGES, POLICIES, START, Said, say, summary, text_block

@@ -4,9 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from perdure.memory.compact import Compacted, apply, next_compaction
+from perdure.memory.apply import Compacted, apply
 from perdure.memory.evaluate import Query, evaluate, judged
 from perdure.memory.message import Message
+from perdure.memory.plan import next_compaction
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.state import Memory, append, pin
 from tests.support.conversations import START, text_block

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from perdure.memory.blocks import Block
-from perdure.memory.compact import Plan, next_compaction, sources
 from perdure.memory.elide.decide import elide
 from perdure.memory.message import Message, Role
+from perdure.memory.plan import Plan, next_compaction
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import project
+from perdure.memory.sources import sources
 from perdure.memory.state import Memory, append
 from perdure.memory.stored import reference
 from tests.support.conversations import START, compact_fully, compact_once, text_block

@@ -1,12 +1,13 @@
 """What of a turn in progress may be compacted, and what the model still sees of it."""
 
+from perdure.memory.apply import apply
 from perdure.memory.blocks import Block
-from perdure.memory.compact import Plan, apply, next_compaction
 from perdure.memory.elide.decide import elide
 from perdure.memory.elide.shorten import shorten
 from perdure.memory.groups import cuts, with_unique_ids
 from perdure.memory.message import Message, Role
 from perdure.memory.pinning import unpin_fault
+from perdure.memory.plan import Plan, next_compaction
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.state import Memory, append, mark, pin, unpin, unpin_passing
 from tests.support.conversations import START, summary, text_block

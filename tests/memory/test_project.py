@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.memory.blocks import Block
-from perdure.memory.compact import next_compaction
+from perdure.memory.plan import next_compaction
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import context_text, context_tokens, project, project_within
 from perdure.memory.state import Memory, append, mark, pin

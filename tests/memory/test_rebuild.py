@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.contract import ConversationConfig
-from perdure.memory.compact import Compacted, apply, next_compaction
+from perdure.memory.apply import Compacted, apply
 from perdure.memory.difference import Difference, difference
 from perdure.memory.elide.decide import elide
 from perdure.memory.elision import Elision
 from perdure.memory.event import Event
 from perdure.memory.message import Message
 from perdure.memory.observation import Observation
+from perdure.memory.plan import next_compaction
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import project
 from perdure.memory.rebuild import filled, outline

@@ -13,7 +13,7 @@ import pytest
 
 from bench.data import DATA
 from perdure.memory.blocks import upper_estimate
-from perdure.memory.compact import next_compaction
+from perdure.memory.plan import next_compaction
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.state import Memory, append
 from perdure.model.tokens import count

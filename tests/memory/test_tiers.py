@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perdure.memory.compact import MIN_SOURCE, Plan, next_compaction, sources
 from perdure.memory.message import Message, Role
 from perdure.memory.observation import Observation
+from perdure.memory.plan import MIN_SOURCE, Plan, next_compaction
 from perdure.memory.policy import MemoryPolicy
+from perdure.memory.sources import sources
 from perdure.memory.state import Memory, append, check
 from perdure.memory.tiers import FACTS_LEVEL, PARTS_AT_ONCE, TIERS, due_by_calendar, next_due
 from perdure.memory.zone import Zone

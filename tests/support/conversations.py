@@ -5,11 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
+from perdure.memory.apply import Compacted, apply
 from perdure.memory.blocks import Block
-from perdure.memory.compact import Compacted, Part, Plan, apply, next_compaction
 from perdure.memory.groups import cuts
+from perdure.memory.plan import Part, Plan, next_compaction
 from perdure.memory.policy import MemoryPolicy
-from perdure.memory.state import Memory, append
+from perdure.memory.state import Memory, append, with_counts
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
@@ -67,6 +68,15 @@ def say(memory: Memory, said: Said, number: int) -> Memory:
         memory = append(memory, "assistant", calls, at())
         memory = append(memory, "user", results, at())
     return append(memory, "assistant", [text_block(said.reply)], at())
+
+
+def talked(turns: int) -> Memory:
+    """The memory after so many exchanges, a token a word."""
+    memory = Memory()
+    for number in range(turns):
+        said = Said(f"{number} " + "word " * 40, (), "reply " * 10, pinned=False)
+        memory = say(memory, said, number)
+    return with_counts(memory, {m.seq: len(m.text.split()) for m in memory.messages})
 
 
 def summary(part: Part, tokens: int | None = None) -> Compacted:

@@ -40,8 +40,8 @@ from perdure.contract import (
     ToolResult,
     Usage,
 )
+from perdure.memory.apply import Compacted, identity
 from perdure.memory.blocks import Block, to_text
-from perdure.memory.compact import Compacted, identity
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import Context
 from perdure.memory.session import Told, told_in

@@ -9,7 +9,7 @@ import pytest
 
 from perdure.contract import PartRef
 from perdure.errors import TurnFailed
-from perdure.memory.compact import Compacted
+from perdure.memory.apply import Compacted
 from tests.support.scripted import Summarised, lasting, passing, weigh
 from tests.support.talk import Talk, texts, until
 from workflows import room

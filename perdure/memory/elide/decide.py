@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from perdure.memory.blocks import Block, block_text
-from perdure.memory.compact import kept_from
 from perdure.memory.elide.noise import asks, is_acknowledgement, without_debug
 from perdure.memory.elide.repeats import Text, repeats
 from perdure.memory.elide.results import callers, old_results, result_stub
 from perdure.memory.elision import elision
 from perdure.memory.groups import results as answers
 from perdure.memory.message import MESSAGE_OVERHEAD, Message
+from perdure.memory.plan import kept_from
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.state import Memory
 from perdure.memory.thinking import is_thinking

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from bench.formats import FORMATS
 from bench.identifiers import compacted, forgets
-from perdure.memory.compact import MIN_TARGET
 from perdure.memory.facts import SHARE, Fact, collect, guard, reserve
 from perdure.memory.facts.guard import HALF, PIECE
 from perdure.memory.message import Message
 from perdure.memory.observation import ENTRY_OVERHEAD, Observation, body
+from perdure.memory.plan import MIN_TARGET
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import context_text
 from perdure.memory.state import Memory, append

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.entrance import parse_config
+from perdure.memory.apply import identity
 from perdure.memory.blocks import ContentError
-from perdure.memory.compact import Part, identity
 from perdure.memory.notes.own import field_names, own_merged, own_text
 from perdure.memory.notes.own_schema import breach, schema_fault
 from perdure.memory.notes.template import filled, template_fault
+from perdure.memory.plan import Part
 from perdure.memory.policy import MemoryPolicy
 
 TEXT = {"type": "string"}

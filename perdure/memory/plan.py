@@ -1,29 +1,24 @@
-"""When the memory is compacted, which part of it, and how a result is taken in."""
+"""When the memory is compacted, and which parts of it."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from perdure.memory.groups import cuts, results
+from perdure.memory.groups import cuts
 from perdure.memory.message import Message
-from perdure.memory.observation import ENTRY_OVERHEAD, Method, Observation
+from perdure.memory.observation import ENTRY_OVERHEAD, Observation
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.project import context_tokens
-from perdure.memory.state import Memory, Pin, checked
-from perdure.memory.wire import sha256
+from perdure.memory.state import Memory
 
 Urgency = Literal["background", "blocking", "emergency"]
 # The workflow state is carried through one Temporal payload, which may hold 2 MB.
 STATE_BYTES = 1_000_000
 # A shorter summary says nothing.
 MIN_TARGET = 32
-# A summary must be clearly smaller than its source.
-PROGRESS = 0.8
 # A smaller source cannot give a summary of MIN_TARGET tokens, framed, that is progress.
 MIN_SOURCE = 70
-PREVIOUS_CHARS = 600
 
 
 class Part(BaseModel):
@@ -52,52 +47,6 @@ class Plan(BaseModel):
     urgency: Urgency
     parts: list[Part]
     facts_only: bool = False
-
-
-class Compacted(BaseModel):
-    """What a compaction activity gives back for one part; `tokens` are of content and facts."""
-
-    model_config = ConfigDict(frozen=True)
-
-    content: str
-    facts: list[str] = []
-    tokens: int
-    method: Method
-    model: str
-    prompt_version: str
-    identity: str
-
-
-class StalePart(ValueError):
-    """The part's range no longer stands in the memory as it did when it was planned."""
-
-
-class NoProgress(ValueError):
-    """The result is empty or not clearly smaller than its source; the originals stay."""
-
-
-def identity(
-    source_sha256: str, part: Part, policy: MemoryPolicy, prompt_version: str, model: str
-) -> str:
-    """Names a compaction, so that it is committed once however often it was tried; 32 hex."""
-    named = sha256(
-        {
-            "source": source_sha256,
-            "level": part.level,
-            "target_tokens": part.target_tokens,
-            "instructions": policy.instructions,
-            "summary_schema": policy.summary_schema,
-            "summary_template": policy.summary_template,
-            "prompt_version": prompt_version,
-            "model": model,
-        }
-    )
-    return named[:32]
-
-
-def most_tokens(source: int) -> int:
-    """Tokens that the result of `source` tokens may have, content and facts, to be taken in."""
-    return int(PROGRESS * source) - ENTRY_OVERHEAD
 
 
 def weigh(memory: Memory, sources: Sequence[Message | Observation]) -> int:
@@ -268,126 +217,3 @@ def idle_compaction(memory: Memory, policy: MemoryPolicy) -> Plan | None:
     plan = next_compaction(memory, policy, now=True) if policy.enabled else None
     leaving = 0 if plan is None else sum(p.source_tokens for p in plan.parts if p.level == 1)
     return plan if leaving >= max(1, policy.tail_tokens) else None
-
-
-def previous_end(observations: Sequence[Observation], first_seq: int) -> str:
-    """The end of what was written before a range of messages, so that a text can go on from it."""
-    before = [o for o in observations if o.last_seq < first_seq]
-    return before[-1].content[-PREVIOUS_CHARS:] if before else ""
-
-
-def sources(memory: Memory, part: Part) -> list[Message] | list[Observation]:
-    """The messages (level 1) or entries (above) that `part` is made from.
-
-    Raises StalePart when they do not stand there any more.
-    """
-    if part.level == 1:
-        found = [m for m in memory.messages if part.first_seq <= m.seq <= part.last_seq]
-        if len(found) == part.last_seq - part.first_seq + 1:
-            return found
-    else:
-        entries = [
-            o
-            for o in memory.level(part.level - 1)
-            if part.first_seq <= o.first_seq and o.last_seq <= part.last_seq
-        ]
-        if entries and (entries[0].first_seq, entries[-1].last_seq) == (
-            part.first_seq,
-            part.last_seq,
-        ):
-            return entries
-    raise StalePart(f"messages {part.first_seq}-{part.last_seq} stand elsewhere by now")
-
-
-def source_hash(memory: Memory, part: Part) -> str:
-    """SHA-256 of what `part` is made from, hex; the activity checks it."""
-    return sha256([s.model_dump(mode="json", exclude={"tokens"}) for s in sources(memory, part)])
-
-
-def _entry(memory: Memory, part: Part, result: Compacted, at: datetime) -> Observation:
-    parents = sources(memory, part)
-    messages = [p for p in parents if isinstance(p, Message)]
-    entries = [p for p in parents if isinstance(p, Observation)]
-    return Observation(
-        id=f"L{part.level}.{part.first_seq}-{part.last_seq}",
-        level=part.level,
-        content=result.content,
-        facts=result.facts,
-        start_time=min([m.at for m in messages] + [e.start_time for e in entries]),
-        end_time=max([m.at for m in messages] + [e.end_time for e in entries]),
-        first_seq=part.first_seq,
-        last_seq=part.last_seq,
-        message_count=part.last_seq - part.first_seq + 1,
-        original_tokens=sum(m.weight for m in messages) + sum(e.original_tokens for e in entries),
-        compressed_tokens=result.tokens,
-        created_at=at,
-        sources=[e.id for e in entries],
-        method=result.method,
-        model=result.model,
-        prompt_version=result.prompt_version,
-        identity=result.identity,
-    )
-
-
-def _pins(left: Sequence[Message], open_seq: int | None) -> list[Pin]:
-    """What stays word for word of messages that leave the tail."""
-    pins = []
-    for m in left:
-        asked = open_seq is not None and m.seq >= open_seq and m.role == "user"
-        passing = asked and not m.pinned and not results(m.content)
-        if (m.pinned or passing) and not m.failed:
-            pins.append(pinned_text(m, passing=passing))
-    return pins
-
-
-def pinned_text(message: Message, *, passing: bool = False) -> Pin:
-    """What stays of a message that is compacted and not let go."""
-    text = f"{message.role}: {message.text}"
-    return Pin(text=text, at=message.at, tokens=message.weight, seq=message.seq, passing=passing)
-
-
-def placed(observations: Sequence[Observation], entry: Observation) -> list[Observation]:
-    """The entries with a new one in its place: behind its level and those above it.
-
-    One that supersedes another takes the place of that.
-    """
-    if entry.supersedes is not None:
-        return [entry if o.id == entry.supersedes else o for o in observations]
-    above = [o for o in observations if o.level >= entry.level]
-    below = [o for o in observations if o.level < entry.level and o.id not in entry.sources]
-    return [*above, entry, *below]
-
-
-def apply(
-    memory: Memory, part: Part, result: Compacted, at: datetime, *, open_seq: int | None = None
-) -> tuple[Memory, Observation]:
-    """Put the result in the place of its source; gives the new memory and the new entry.
-
-    Raises StalePart when the source is not the oldest of its level any more, NoProgress when
-    the result is blank or weighs over 0.8 of the source. Pinned messages become pins, and so
-    does, until the turn in progress ends, what the user has said from `open_seq` on.
-    """
-    entry = _entry(memory, part, result, at)
-    if not result.content.strip() or entry.weight > PROGRESS * part.source_tokens:
-        raise NoProgress(
-            f"the summary of messages {part.first_seq}-{part.last_seq} weighs "
-            f"{entry.weight} tokens, its source {part.source_tokens}"
-        )
-    if part.level == 1:
-        if memory.messages[0].seq != part.first_seq:
-            raise StalePart(f"message {part.first_seq} is not the oldest one")
-        taken = part.last_seq - part.first_seq + 1
-        pins = _pins(memory.messages[:taken], open_seq)
-        return checked(
-            memory.model_copy(
-                update={
-                    "messages": memory.messages[taken:],
-                    "observations": placed(memory.observations, entry),
-                    "pins": [*memory.pins, *pins],
-                    "elided": {s: e for s, e in memory.elided.items() if s > part.last_seq},
-                    "light_from": 0,
-                }
-            )
-        ), entry
-    observations = placed(memory.observations, entry)
-    return checked(memory.model_copy(update={"observations": observations})), entry

@@ -1,31 +1,19 @@
-"""Which part of a memory is compacted, when, and what is refused."""
+"""Which part of a memory is compacted, and when."""
 
-from datetime import timedelta
-
-import pytest
-
-from perdure.memory.compact import NoProgress, Part, StalePart, apply, next_compaction
+from perdure.memory.plan import next_compaction
 from perdure.memory.policy import MemoryPolicy
-from perdure.memory.state import InvariantError, Memory, append, check, mark, with_counts
+from perdure.memory.state import Memory, append
 from tests.support.conversations import (
     START,
     Said,
     compact_fully,
     compact_once,
     say,
-    summary,
+    talked,
     text_block,
 )
 
 POLICY = MemoryPolicy(message_budget=1_000, observation_budget=400, level_budget=300)
-
-
-def talked(turns: int, words: int = 40) -> Memory:
-    memory = Memory()
-    for number in range(turns):
-        said = Said(f"{number} " + "word " * words, (), "reply " * 10, pinned=False)
-        memory = say(memory, said, number)
-    return with_counts(memory, {m.seq: len(m.text.split()) for m in memory.messages})
 
 
 def test_nothing_is_due_below_the_threshold() -> None:
@@ -103,43 +91,6 @@ def test_the_oldest_half_of_a_full_level_is_reflected() -> None:
     assert seen > 3
 
 
-def test_a_result_that_is_blank_or_hardly_smaller_is_refused() -> None:
-    memory = talked(16)
-    plan = next_compaction(memory, POLICY)
-    assert plan is not None
-    part = plan.parts[0]
-    for tokens in (part.source_tokens, round(part.source_tokens * 0.81)):
-        with pytest.raises(NoProgress, match="weighs"):
-            apply(memory, part, summary(part, tokens), START)
-    with pytest.raises(NoProgress):
-        apply(memory, part, summary(part).model_copy(update={"content": " \n"}), START)
-
-
-def test_a_result_whose_range_was_compacted_meanwhile_is_refused() -> None:
-    memory = talked(16)
-    plan = next_compaction(memory, POLICY)
-    assert plan is not None
-    after = compact_once(memory, plan)
-    with pytest.raises(StalePart):
-        apply(after, plan.parts[0], summary(plan.parts[0]), START)
-    later = Part(level=1, first_seq=4, last_seq=9, source_tokens=500, target_tokens=90)
-    with pytest.raises(StalePart, match="not the oldest"):
-        apply(memory, later, summary(later), START)
-
-
-def test_an_entry_covers_times_and_tokens_of_what_it_replaced() -> None:
-    memory = talked(16)
-    plan = next_compaction(memory, POLICY)
-    assert plan is not None
-    part = plan.parts[0]
-    _, entry = apply(memory, part, summary(part), START + timedelta(days=1))
-    covered = memory.messages[: part.last_seq + 1]
-    assert (entry.start_time, entry.end_time) == (covered[0].at, covered[-1].at)
-    assert entry.message_count == len(covered)
-    assert entry.original_tokens == sum(m.weight for m in covered)
-    assert entry.compression_ratio() == pytest.approx(entry.original_tokens / part.target_tokens)
-
-
 def test_an_emergency_begins_at_its_share_of_the_window() -> None:
     policy = MemoryPolicy(message_budget=750, context_window=1_050, reserve_output=200)
     urgencies = [
@@ -165,24 +116,3 @@ def test_many_pictures_are_compacted_for_their_bytes() -> None:
     plan = next_compaction(memory, policy)
     assert plan is not None
     assert plan.urgency == "blocking"
-
-
-def test_the_tiling_check_finds_gaps_overlaps_and_wrong_ends() -> None:
-    memory = compact_fully(talked(40), POLICY.model_copy(update={"observe_chunk": 500}))
-    check(memory)
-    broken = [
-        memory.model_copy(update={"messages": memory.messages[1:]}),
-        memory.model_copy(update={"messages": memory.messages[:-1]}),
-        memory.model_copy(update={"observations": memory.observations[1:]}),
-        memory.model_copy(update={"observations": memory.observations[::-1]}),
-    ]
-    for fault in broken:
-        with pytest.raises(InvariantError):
-            check(fault)
-
-
-def test_a_failed_message_weighs_nothing_and_stays_in_the_log() -> None:
-    memory = talked(3)
-    failed = mark(memory, 0, failed=True)
-    assert failed.message_tokens == memory.message_tokens - memory.messages[0].weight
-    check(failed)
