@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError
 
 from perdure.contract import (
     ARCHIVE,
@@ -30,7 +30,7 @@ from perdure.memory.plan import Plan
 from perdure.memory.state import unpin_passing
 from perdure.memory.stored import big_blocks
 from workflows.calls import without_open_calls
-from workflows.failure import kind, reason
+from workflows.failure import kind, reason, refusal
 from workflows.heartbeat import HEARTBEAT
 from workflows.state import ConversationState, SessionStart
 
@@ -145,7 +145,7 @@ async def open_chain(state: ConversationState, fork: Fork | None) -> None:
             break
         except ActivityError as error:
             if kind(error) == REFUSED:
-                raise ApplicationError(reason(error), type=REFUSED, non_retryable=True) from error
+                raise refusal(reason(error)) from error
             state.note(workflow.now(), f"starting waits for the archive: {reason(error)}")
             await workflow.sleep(pause)
     if opened.note is not None:

@@ -18,7 +18,6 @@ with workflow.unsafe.imports_passed_through():
         AWAITING_APPROVAL,
         CALL_TOOL,
         DRAINING,
-        REFUSED,
         REPLY,
         TURN_FAILED,
         WORKFLOW,
@@ -38,6 +37,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.approvals import patience, take_verdict, waiting
     from workflows.archiving import open_chain
     from workflows.controls import close_down, obey
+    from workflows.failure import refusal
     from workflows.inbox import (
         Outcome,
         Ticket,
@@ -129,7 +129,7 @@ class ConversationWorkflow:
             except ContentError as error:
                 if isinstance(start, dict) and "fork" in start:
                     # Without its past it would be another conversation than was asked for.
-                    raise _refusal(str(error)) from None
+                    raise refusal(str(error)) from None
                 self.note(f"started with the default configuration: {error}")
         self._ready = True
 
@@ -281,11 +281,11 @@ class ConversationWorkflow:
         try:
             ticket = take(self.state, plain(payload), workflow.now())
         except ContentError as error:
-            raise _refusal(str(error)) from None
+            raise refusal(str(error)) from None
         if ticket.receipt is None:
             await self._wait_for(ticket)
         if ticket.refusal is not None:
-            raise _refusal(ticket.refusal)
+            raise refusal(ticket.refusal)
         if ticket.receipt is None:
             raise ApplicationError(
                 f"the run is being continued; what you sent was kept as {ticket.id!r}: "
@@ -375,7 +375,7 @@ class ConversationWorkflow:
         try:
             parse(plain(payload))
         except ContentError as error:
-            raise _refusal(str(error)) from None
+            raise refusal(str(error)) from None
 
     # Queries
 
@@ -436,7 +436,3 @@ class ConversationWorkflow:
         page = held[2][query.offset : query.offset + PAGE_CHARS]
         digest = hashlib.sha256(held[2].encode()).hexdigest()
         return MaterialPage(text=page, size=len(held[2]), sha256=digest)
-
-
-def _refusal(text: str) -> ApplicationError:
-    return ApplicationError(text, type=REFUSED, non_retryable=True)

@@ -1,7 +1,9 @@
-"""Why an activity failed, in one sentence for a person."""
+"""Why something failed, in one sentence for a person."""
 
 from temporalio import exceptions
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError
+
+from perdure.contract import REFUSED
 
 
 def cause(error: ActivityError) -> BaseException:
@@ -21,3 +23,8 @@ def kind(error: ActivityError) -> str | None:
     """The type that the activity gave its failure, if it gave one."""
     found = cause(error)
     return found.type if isinstance(found, ApplicationError) else None
+
+
+def refusal(text: str) -> ApplicationError:
+    """What a caller is told of something that cannot be taken in, however often it is sent."""
+    return ApplicationError(text, type=REFUSED, non_retryable=True)

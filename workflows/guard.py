@@ -3,7 +3,6 @@
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError
 from temporalio.worker import (
     ExecuteWorkflowInput,
     HandleQueryInput,
@@ -14,7 +13,7 @@ from temporalio.worker import (
     WorkflowInterceptorClassInput,
 )
 
-from perdure.contract import REFUSED
+from workflows.failure import refusal
 
 
 def _surplus(name: str, args: Any) -> str:
@@ -37,11 +36,7 @@ class _Guard(WorkflowInboundInterceptor):
 
     def handle_update_validator(self, input: HandleUpdateInput) -> None:  # noqa: A002
         if len(input.args) > 1:
-            raise ApplicationError(
-                f"{input.update} takes one argument, got {len(input.args)}",
-                type=REFUSED,
-                non_retryable=True,
-            )
+            raise refusal(f"{input.update} takes one argument, got {len(input.args)}")
         self.next.handle_update_validator(input)
 
     async def handle_query(self, input: HandleQueryInput) -> Any:  # noqa: A002
