@@ -1,6 +1,5 @@
 """The conversation: handlers that enqueue, and the one loop that serves them."""
 
-import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -9,23 +8,18 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RawValue
-from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     # A policy imports it only when it has a schema, and by then the sandbox takes no more.
     import perdure.memory.notes.own_schema  # noqa: F401
     from perdure.contract import (
-        AWAITING_APPROVAL,
         CALL_TOOL,
-        DRAINING,
         REPLY,
-        TURN_FAILED,
         WORKFLOW,
         CallRef,
         Fork,
         MaterialPage,
         MaterialQuery,
-        Receipt,
         StepRef,
     )
     from perdure.entrance import parse_batch, parse_start, parse_user_message, reconfigured
@@ -34,14 +28,13 @@ with workflow.unsafe.imports_passed_through():
     from perdure.memory.state import Memory
     from workflows import views
     from workflows.alarm import Alarm
-    from workflows.approvals import patience, take_verdict, waiting
+    from workflows.approvals import patience, take_verdict
     from workflows.archiving import open_chain
     from workflows.controls import close_down, obey
     from workflows.failure import refusal
     from workflows.inbox import (
         Outcome,
         Ticket,
-        settle,
         take_batch,
         take_close,
         take_compact,
@@ -55,12 +48,10 @@ with workflow.unsafe.imports_passed_through():
     from workflows.runs import is_long
     from workflows.state import Carried, Control, ConversationState
     from workflows.superseding import check_supersede, take_supersede
+    from workflows.tickets import Tickets
     from workflows.turn import advance
     from workflows.zone import know_zone
 
-# How long `ask` waits for its reply, and how often that is looked at.
-ASK_LIMIT = timedelta(minutes=10)
-_WATCH = timedelta(minutes=1)
 _SETTLE = timedelta(seconds=30)
 KNOWN_SIGNALS = "user_message, compact, interrupt, approve, pin and close"
 # What may be obeyed while a turn waits for an approval, since no message is added by it.
@@ -78,12 +69,10 @@ class ConversationWorkflow:
     def __init__(self) -> None:
         self.state = ConversationState()
         self._room = Room(self.state)
+        self._tickets = Tickets(self.state)
         self._ready = False
-        self._draining = False
-        self._watching = False
         self._running: str | None = None
         self._fork: Fork | None = None
-        self._tickets: list[Ticket] = []
         self._steps_here = 0
         self._active_at = workflow.now()
         self._alarm = Alarm()
@@ -121,6 +110,7 @@ class ConversationWorkflow:
         if workflow.info().continued_run_id is not None:
             self.state = Carried.model_validate(plain(payload)).carried
             self._room = Room(self.state)
+            self._tickets = Tickets(self.state)
         else:
             start = None
             try:
@@ -165,43 +155,30 @@ class ConversationWorkflow:
         self._steps_here += 1
         self._active_at = workflow.now()
         for receipt in receipts:
-            self._settle(receipt.message_id, receipt)
+            self._tickets.settle(receipt.message_id, receipt)
 
     async def _obey(self, control: Control) -> None:
         self._running = control.kind
         try:
             receipt = await obey(self.state, self._room, control)
         except ContentError as error:
-            self._refuse(control, str(error))
+            if control.id is None:
+                self.note(f"signal {control.kind}: {error}")
+            else:
+                self._tickets.refuse(control.id, str(error))
         else:
             if control.kind == "import":
                 self._active_at = workflow.now()
             if control.id is not None and receipt is not None:
-                self._settle(control.id, receipt)
+                self._tickets.settle(control.id, receipt)
         self._running = None
-
-    def _refuse(self, control: Control, why: str) -> None:
-        if control.id is None:
-            self.note(f"signal {control.kind}: {why}")
-        else:
-            self.state.known.pop(control.id, None)
-        for ticket in self._tickets:
-            if ticket.id == control.id:
-                ticket.refusal = why
-
-    def _settle(self, message_id: str, receipt: Outcome) -> None:
-        settle(self.state, message_id, receipt)
-        for ticket in self._tickets:
-            if ticket.id == message_id:
-                ticket.receipt = receipt
 
     # Continuing as new
 
     async def _continue(self) -> None:
         """Settle what runs, let waiting updates leave, and carry the state to a new run."""
         await self._room.settle(_SETTLE)
-        self._draining = True
-        await workflow.wait_condition(workflow.all_handlers_finished)
+        await self._tickets.drain()
         self.state.totals.runs += 1
         workflow.continue_as_new(Carried(carried=self.state))
 
@@ -282,49 +259,7 @@ class ConversationWorkflow:
             ticket = take(self.state, plain(payload), workflow.now())
         except ContentError as error:
             raise refusal(str(error)) from None
-        if ticket.receipt is None:
-            await self._wait_for(ticket)
-        if ticket.refusal is not None:
-            raise refusal(ticket.refusal)
-        if ticket.receipt is None:
-            raise ApplicationError(
-                f"the run is being continued; what you sent was kept as {ticket.id!r}: "
-                "send it again with that id to wait for its end",
-                type=DRAINING,
-            )
-        if isinstance(ticket.receipt, Receipt) and ticket.receipt.error is not None:
-            raise ApplicationError(ticket.receipt.error, type=TURN_FAILED, non_retryable=True)
-        return ticket.receipt
-
-    async def _wait_for(self, ticket: Ticket) -> None:
-        self._tickets.append(ticket)
-        if not self._watching:
-            self._watching = True
-            asyncio.create_task(self._watch())  # noqa: RUF006
-        await workflow.wait_condition(
-            lambda: (
-                bool(ticket.receipt or ticket.refusal or self._needs_approval(ticket.id))
-                or self._draining
-            )
-        )
-        self._tickets.remove(ticket)
-        if ticket.receipt is None and ticket.refusal is None:
-            ticket.receipt = self._needs_approval(ticket.id)
-
-    def _needs_approval(self, message_id: str) -> Receipt | None:
-        turn = self.state.turn
-        if turn is None or message_id not in turn.message_ids or not waiting(self.state):
-            return None
-        return Receipt(message_id=message_id, turn=turn.turn, stop_reason=AWAITING_APPROVAL)
-
-    async def _watch(self) -> None:
-        """Let updates leave that have waited for too long; one timer serves them all."""
-        while self._tickets:
-            await workflow.sleep(_WATCH)
-            for ticket in self._tickets:
-                if not ticket.endless and workflow.now() - ticket.since >= ASK_LIMIT:
-                    ticket.receipt = Receipt(message_id=ticket.id, stop_reason="pending")
-        self._watching = False
+        return await self._tickets.outcome(ticket)
 
     @workflow.update
     async def ask(self, payload: RawValue = NOTHING) -> Outcome:
@@ -368,10 +303,7 @@ class ConversationWorkflow:
         self._check(lambda given: check_supersede(self.state, given, ready=ready), payload)
 
     def _check(self, parse: Callable[[Any], object], payload: RawValue) -> None:
-        if self._draining:
-            raise ApplicationError(
-                "the run is being continued; send it again with the same id", type=DRAINING
-            )
+        self._tickets.check_open()
         try:
             parse(plain(payload))
         except ContentError as error:
