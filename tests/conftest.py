@@ -53,6 +53,13 @@ async def server_url() -> AsyncIterator[str]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def archive(server_url: str) -> AsyncIterator[Archive]:
+    """The archive of the session."""
+    async with await Archive.open(server_url) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def offline_worker(client: Client, server_url: str) -> AsyncIterator[None]:
     """Serves the default task queue with the offline model."""
     async with worker.running(client, Settings(model="offline", database_url=server_url)):

@@ -2,7 +2,7 @@
 
 import shutil
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,7 +10,7 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from perdure.archive import Archive, ChainKey
+from perdure.archive import ChainKey
 from tests.support.directories import passable_directory
 
 
@@ -37,12 +37,6 @@ async def database_url(server_url: str) -> str:
     async with await psycopg.AsyncConnection.connect(server_url, autocommit=True) as connection:
         await connection.execute(f"create database {name}".encode())
     return urlsplit(server_url)._replace(path=f"/{name}").geturl()
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def archive(server_url: str) -> AsyncIterator[Archive]:
-    async with await Archive.open(server_url) as opened:
-        yield opened
 
 
 @pytest.fixture

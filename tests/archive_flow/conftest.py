@@ -1,10 +1,9 @@
 """Conversations with an archive on both sides: the worker's, and the client's."""
 
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
-import pytest_asyncio
 from temporalio.client import Client
 
 from perdure.archive import Archive
@@ -23,12 +22,6 @@ TIGHT = MemoryPolicy(
     keep_recent_messages=2,
     observe_chunk=150,
 )
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def archive(server_url: str) -> AsyncIterator[Archive]:
-    async with await Archive.open(server_url) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -20,12 +20,6 @@ async def api(client: Client, server_url: str) -> AsyncIterator[MessagesApi]:
         yield made
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def archive(server_url: str) -> AsyncIterator[Archive]:
-    async with await Archive.open(server_url) as opened:
-        yield opened
-
-
 @pytest_asyncio.fixture(loop_scope="session")
 async def conversation(client: Client, api: MessagesApi, archive: Archive) -> Conversation:
     id_ = f"stream-{uuid.uuid4().hex[:8]}"

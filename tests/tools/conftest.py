@@ -24,12 +24,6 @@ async def api(client: Client, server_url: str) -> AsyncIterator[MessagesApi]:
         made.check(window=200_000)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def archive(server_url: str) -> AsyncIterator[Archive]:
-    async with await Archive.open(server_url) as opened:
-        yield opened
-
-
 @pytest_asyncio.fixture(loop_scope="session")
 async def desk(client: Client, api: MessagesApi, archive: Archive) -> Conversation:
     """A conversation with every tool of the worker."""
