@@ -18,19 +18,20 @@ from perdure.memory.project import context_text, context_tokens, project
 from perdure.memory.sources import source_hash
 from perdure.memory.state import Memory, append, check, mark, with_counts
 from perdure.memory.stored import reference
-from tests.support.conversations import EXCHANGES, POLICIES, START, Said, say, summary, text_block
+from tests.support.conversations import (
+    EXCHANGES,
+    POLICIES,
+    START,
+    Said,
+    say,
+    spoken,
+    summary,
+    text_block,
+)
 from tests.support.requests import violations
 
 POLICY = MemoryPolicy(message_budget=2_000, light_at=0.7)
 LONG = " ".join(f"word{n} of a passage that is told here." for n in range(40))
-
-
-def spoken(*said: tuple[Role, str | list[Block]]) -> Memory:
-    memory = Memory()
-    for role, content in said:
-        blocks = [text_block(content)] if isinstance(content, str) else content
-        memory = append(memory, role, blocks, START)
-    return memory
 
 
 def looked(memory: Memory, page: int, size: int = 1_500, *, error: bool = False) -> Memory:

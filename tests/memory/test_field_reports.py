@@ -13,7 +13,7 @@ from perdure.memory.project import project
 from perdure.memory.sources import sources
 from perdure.memory.state import Memory, append
 from perdure.memory.stored import reference
-from tests.support.conversations import START, compact_fully, compact_once, text_block
+from tests.support.conversations import START, compact_fully, compact_once, spoken, text_block
 from tests.support.requests import violations
 
 SMALL = MemoryPolicy(message_budget=600, keep_recent=0, keep_recent_messages=0, observe_chunk=100)
@@ -30,14 +30,6 @@ def answers(**sizes: int) -> list[Block]:
     ]
 
 
-def built(*said: tuple[Role, str | list[Block]]) -> Memory:
-    memory = Memory()
-    for role, content in said:
-        blocks = [text_block(content)] if isinstance(content, str) else content
-        memory = append(memory, role, blocks, START)
-    return memory
-
-
 def check_request(memory: Memory) -> list[dict[str, Any]]:
     messages = project(memory, "s", 1).messages
     assert violations({"system": "s", "messages": messages}) == []
@@ -48,7 +40,7 @@ def check_request(memory: Memory) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("chunk", [100, 300, 5_000])
 def test_no_choice_of_the_tail_orphans_a_tool_result(keep: int, chunk: int) -> None:
     """O1: nine messages with three calls, cut wherever the newest `keep` begin."""
-    memory = built(
+    memory = spoken(
         ("user", "look " * 30),
         ("assistant", uses("a")),
         ("user", answers(a=300)),
@@ -72,7 +64,7 @@ def test_parallel_calls_stay_together_with_all_their_results(number: int, revers
     """O3: the budget runs out between one result and the next."""
     ids = [f"c{i}" for i in range(number)]
     results = answers(**{i: 5_000 if n == 0 else 200 for n, i in enumerate(ids)})
-    memory = built(
+    memory = spoken(
         ("user", "look at all of them"),
         ("assistant", uses(*ids)),
         ("user", results[::-1] if reverse else results),
@@ -89,7 +81,7 @@ def test_parallel_calls_stay_together_with_all_their_results(number: int, revers
 
 def test_a_call_that_waits_is_never_compacted_however_much_comes_after_it() -> None:
     """O4: its late result still finds it."""
-    memory = built(("user", "ask my boss"), ("assistant", uses("late")))
+    memory = spoken(("user", "ask my boss"), ("assistant", uses("late")))
     waiting = memory
     for number in range(10):
         memory = append(memory, "user", [text_block(f"{number} " + "word " * 60)], START)
@@ -108,11 +100,11 @@ def test_what_is_larger_than_the_budget_does_not_stop_compaction(place: str) -> 
         said: list[tuple[Role, str | list[Block]]] = [("user", "look")]
         for number in range(8):
             said += [("assistant", uses(f"t{number}")), ("user", answers(**{f"t{number}": 900}))]
-        memory = built(*said, ("assistant", "done"))
+        memory = spoken(*said, ("assistant", "done"))
     elif place == "first":
-        memory = built(("user", huge), ("assistant", "well"))
+        memory = spoken(("user", huge), ("assistant", "well"))
     else:
-        memory = built(("user", "hello"), ("assistant", "hi"), ("user", huge), ("assistant", "ok"))
+        memory = spoken(("user", "hello"), ("assistant", "hi"), ("user", huge), ("assistant", "ok"))
     plans = 0
     while (plan := next_compaction(memory, SMALL)) is not None:
         memory, plans = compact_once(memory, plan), plans + 1
@@ -126,7 +118,7 @@ def test_a_tool_result_of_two_megabytes_is_shown_by_head_and_tail() -> None:
     text = "START " + "a" * 1_000_000 + " MIDDLE " + "b" * 1_000_000 + " END"
     whole: Block = {"type": "tool_result", "tool_use_id": "big", "content": text}
     stored = reference(whole, "ab" * 32, len(text))
-    memory = built(("user", "read"), ("assistant", uses("big")), ("user", [stored]))
+    memory = spoken(("user", "read"), ("assistant", uses("big")), ("user", [stored]))
     policy = MemoryPolicy(message_budget=8_000)
     shown = str(check_request(memory))
     assert "START" in shown
@@ -143,7 +135,7 @@ def test_a_tool_result_of_two_megabytes_is_shown_by_head_and_tail() -> None:
 
 def test_what_weighs_the_same_after_each_try_is_not_compacted_for_ever() -> None:
     """O18: the floor is above the threshold, so nothing is due that would free nothing."""
-    pinned = built(("user", "hello"))
+    pinned = spoken(("user", "hello"))
     for number in range(6):
         text = text_block(f"{number} " + "word " * 60)
         pinned = append(pinned, "user", [text], START, pinned=True)

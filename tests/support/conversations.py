@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from perdure.memory.apply import Compacted, apply
 from perdure.memory.blocks import Block
 from perdure.memory.groups import cuts
+from perdure.memory.message import Role
 from perdure.memory.plan import Part, Plan, next_compaction
 from perdure.memory.policy import MemoryPolicy
 from perdure.memory.state import Memory, append, with_counts
@@ -68,6 +69,15 @@ def say(memory: Memory, said: Said, number: int) -> Memory:
         memory = append(memory, "assistant", calls, at())
         memory = append(memory, "user", results, at())
     return append(memory, "assistant", [text_block(said.reply)], at())
+
+
+def spoken(*said: tuple[Role, str | list[Block]]) -> Memory:
+    """The memory after these messages, all of one moment."""
+    memory = Memory()
+    for role, content in said:
+        blocks = [text_block(content)] if isinstance(content, str) else content
+        memory = append(memory, role, blocks, START)
+    return memory
 
 
 def talked(turns: int) -> Memory:
