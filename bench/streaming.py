@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from anthropic import AsyncAnthropic
@@ -40,6 +41,8 @@ from tests.support.messages_api import Body
 LIMIT = 2.0
 THINKS_SECONDS = 0.3
 WARM = 5
+# Asks a question; gives the seconds to the first word of its answer.
+FirstWord = Callable[[str], Awaitable[float]]
 REPLY = passage("reply", 1500)
 
 
@@ -66,9 +69,7 @@ async def directly(client: AsyncAnthropic, question: str) -> float:
 
 
 @asynccontextmanager
-async def through_temporal(
-    client: Client, direct: AsyncAnthropic
-) -> AsyncIterator[Callable[[str], Awaitable[float]]]:
+async def through_temporal(client: Client, direct: AsyncAnthropic) -> AsyncIterator[FirstWord]:
     """The same in an activity of a workflow that does nothing else."""
     asked: list[str] = []
     seconds: list[float] = []
@@ -102,10 +103,13 @@ async def streamed(conversation: Conversation, question: str) -> float:
     return seconds
 
 
-async def median(turns: int, first_word: Callable[[str], Awaitable[float]]) -> float:
-    """Milliseconds."""
-    seconds = [await first_word(passage(f"streaming {n}", 400)) for n in range(WARM + turns)]
-    return round(1000 * statistics.median(seconds[WARM:]), 1)
+async def medians(turns: int, *ways: FirstWord) -> list[float]:
+    """Milliseconds for each, asked in turn: what slows the machine down slows all of them."""
+    rounds = []
+    for n in range(WARM + turns):
+        question = passage(f"streaming {n}", 400)
+        rounds.append([await first_word(question) for first_word in ways])
+    return [round(1000 * statistics.median(s), 1) for s in zip(*rounds[WARM:], strict=True)]
 
 
 async def measure(turns: int) -> list[dict[str, Any]]:
@@ -120,9 +124,9 @@ async def measure(turns: int) -> list[dict[str, Any]]:
         for model, rule in (("instant", at_once), ("thinks for 0.3 s", thinking)):
             api.rule = rule
             conversation = await Conversation.open(client, model.split()[0], archive=archive)
-            bare = await median(turns, lambda q: directly(direct, q))
-            through = await median(turns, least)
-            ours = await median(turns, lambda q, c=conversation: streamed(c, q))  # type: ignore[misc]
+            bare, through, ours = await medians(
+                turns, partial(directly, direct), least, partial(streamed, conversation)
+            )
             events = (await extent(client, conversation.id)).events / (WARM + turns)
             rows.append(
                 {"model": model, "direct_ms": bare, "temporal_ms": through, "streamed_ms": ours}
