@@ -43,6 +43,12 @@ _BUSY = (
     RPCStatusCode.FAILED_PRECONDITION,
 )
 _BUSY_SECONDS = 60.0
+# CANCELLED: it took too long, as when the worker that it was given to is lost.
+_UNANSWERED = (
+    RPCStatusCode.RESOURCE_EXHAUSTED,
+    RPCStatusCode.UNAVAILABLE,
+    RPCStatusCode.CANCELLED,
+)
 # How else a conversation can be over than by being closed.
 _ENDINGS = {
     WorkflowExecutionStatus.TERMINATED: "was terminated",
@@ -57,6 +63,23 @@ def new_id() -> str:
     Of eight characters: they stand in the history of a turn six times, and are forgotten soon.
     """
     return secrets.token_urlsafe(6)
+
+
+class _Patience:
+    """Longer and longer pauses between tries, and the end of them."""
+
+    def __init__(self) -> None:
+        self._pause = _PAUSE_SECONDS
+        self._until = asyncio.get_running_loop().time() + _BUSY_SECONDS
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has been tried for long enough."""
+        return asyncio.get_running_loop().time() > self._until
+
+    async def pause(self) -> None:
+        await asyncio.sleep(self._pause)
+        self._pause = min(_LONGEST_PAUSE_SECONDS, 2 * self._pause)
 
 
 class Handle:
@@ -106,16 +129,23 @@ class Handle:
         return await served(self.client, self.task_queue, call)
 
     async def query(self, name: str, payload: Any, type_: type[T]) -> T:
-        """The answer to a query. Raises Refused with the workflow's sentence."""
-        try:
-            call = self.workflow.query(name, payload, result_type=type_)
-            return await self.served(call)
-        except WorkflowQueryFailedError as error:
-            raise Refused(str(error)) from None
-        except RPCError as error:
-            if error.status == RPCStatusCode.NOT_FOUND:
-                raise self.missing() from None
-            raise
+        """The answer to a query, which is asked again where it got none.
+
+        Raises Refused with the workflow's sentence.
+        """
+        patience = _Patience()
+        while True:
+            try:
+                call = self.workflow.query(name, payload, result_type=type_)
+                return await self.served(call)
+            except WorkflowQueryFailedError as error:
+                raise Refused(str(error)) from None
+            except RPCError as error:
+                if error.status == RPCStatusCode.NOT_FOUND:
+                    raise self.missing() from None
+                if patience.has_ended or error.status not in _UNANSWERED:
+                    raise
+            await patience.pause()
 
     async def held(self) -> Held:
         """Everything that the workflow holds at one moment, read in pages."""
@@ -147,8 +177,7 @@ class Handle:
 
         With `start` the first try starts the workflow too.
         """
-        pause = _PAUSE_SECONDS
-        busy_until = asyncio.get_running_loop().time() + _BUSY_SECONDS
+        patience = _Patience()
         while True:
             try:
                 return await self.served(self._call(name, payload, type_, start))
@@ -166,12 +195,10 @@ class Handle:
             except RPCError as error:
                 if error.status == RPCStatusCode.NOT_FOUND:
                     raise await self.gone() from None
-                late = asyncio.get_running_loop().time() > busy_until
-                if late or error.status not in _BUSY:
+                if patience.has_ended or error.status not in _BUSY:
                     raise
             start = None
-            await asyncio.sleep(pause)
-            pause = min(_LONGEST_PAUSE_SECONDS, 2 * pause)
+            await patience.pause()
 
     def _call(self, name: str, payload: Any, type_: type[T], start: Start | None) -> Awaitable[T]:
         # A short id: it stands in the history four times.
