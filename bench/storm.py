@@ -21,12 +21,12 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from temporalio.client import Client, WorkflowQueryFailedError
+from temporalio.client import Client
 
 from bench.stage import server
 from bench.worker_process import WorkerProcess
 from perdure import Conversation, ConversationConfig, MemoryPolicy
-from perdure.errors import Refused
+from perdure.errors import ArchiveMissing, Refused
 from perdure.memory.blocks import to_text
 from perdure.replay import fetch_chain
 
@@ -96,7 +96,7 @@ async def bring(conversation: Conversation, way: str, name: str, said: str) -> b
             await conversation.send(said, id=name)
         else:
             await conversation.ask(said, id=name)
-    except (Refused, WorkflowQueryFailedError):
+    except (Refused, ArchiveMissing):
         return False
     return True
 
