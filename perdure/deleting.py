@@ -60,7 +60,8 @@ async def delete(
                 DeleteWorkflowExecutionRequest(
                     namespace=client.namespace,
                     workflow_execution=WorkflowExecution(workflow_id=id, run_id=run_id),
-                )
+                ),
+                retry=True,
             )
     # Once more: a running conversation may have archived something meanwhile.
     removed = _sum(first, await archive.delete(client.namespace, id))

@@ -21,13 +21,17 @@ _SEEN_WITHIN = timedelta(seconds=70)
 
 
 async def _has_worker(client: Client, task_queue: str) -> bool:
-    response = await client.workflow_service.describe_task_queue(
-        DescribeTaskQueueRequest(
-            namespace=client.namespace,
-            task_queue=TaskQueue(name=task_queue),
-            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-        )
+    asked = DescribeTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=task_queue),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
     )
+    try:
+        response = await client.workflow_service.describe_task_queue(asked, retry=True)
+    except RPCError:
+        # Temporal ends a connection every five minutes, and what is under way with it. Not to
+        # know of a worker is no reason to give up what it may be doing.
+        return True
     now = datetime.now(UTC)
     return any(
         now - poller.last_access_time.ToDatetime(UTC) < _SEEN_WITHIN for poller in response.pollers
