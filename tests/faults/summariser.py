@@ -40,6 +40,8 @@ TELLTALE = (
 )
 # Turns within which a summariser that works again must have been asked: the longest pause is 16.
 LATE = 24
+# So many times the turns that were asked for are enough to meet any number of ways to fail.
+MOST = 10
 _LOOK_EVERY = 0.1
 
 
@@ -83,10 +85,12 @@ class Failing:
 
 
 async def play(
-    client: Client, url: str, turns: int, tokens: int, slow: float
+    client: Client, url: str, turns: int, tokens: int, slow: float, ways: int = 0
 ) -> tuple[Figures, MessagesApi]:
     """So many turns while every summary fails, then some more until one has succeeded.
 
+    More turns while fewer than so many `ways` to fail were met: turns do not wait for a summariser
+    that is tried again, so how many there are for one of its calls depends on the machine.
     `tokens` is the budget of messages; the window is four times as large. A look at the
     conversation, every tenth of a second, must always show a whole state.
     """
@@ -103,7 +107,10 @@ async def play(
     async with _served(client, url, failing) as (talk, api, archive):
         await talk.start(config)
         async with _watched(talk, figures):
-            for number in range(turns):
+            for number in range(MOST * turns):
+                if number >= turns and len(failing.calls) >= ways:
+                    break
+                figures.turns = number + 1
                 reply = await talk.ask(_said(number))
                 figures.answered += reply.text == "That is noted."
         figures.calls = dict(failing.calls)
@@ -112,7 +119,7 @@ async def play(
         await _look_for_facts(talk, archive, figures)
         failing.works = True
         for number in range(LATE):
-            await talk.ask(_said(turns + number))
+            await talk.ask(_said(figures.turns + number))
             rows = await talk.query("compactions")
             if any(row["observation"]["method"] == "model" for row in rows):
                 figures.recovered_after = number + 1
